@@ -1,0 +1,1 @@
+"""The domain, without I/O: states, options, page ranges, fairness, progress, assembly."""

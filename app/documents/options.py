@@ -1,0 +1,62 @@
+"""Options of `POST /documents`, parsed from form fields or the query string."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from app.documents.fairness import DEFAULT_PRIORITY
+from app.errors import OptionInvalid, OptionUnknown
+
+MAX_METADATA_BYTES = 4096
+MAX_PRIORITY = 7
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the caller asked for; None where nothing was said."""
+
+    pages: str | None = None
+    """Checked against the page count at intake."""
+    profile: str | None = None
+    priority: int = DEFAULT_PRIORITY
+    """0 to 7, lower is more urgent (RFC 9218)."""
+    password: str | None = field(default=None, repr=False)
+    metadata: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def parse(cls, fields: Mapping[str, str]) -> "Options":
+        """Raises `OptionUnknown` and `OptionInvalid`; an empty value means not given."""
+        unknown = sorted(set(fields) - set(cls.__dataclass_fields__))
+        if unknown:
+            raise OptionUnknown(f"unknown option {unknown[0]!r}; known: {', '.join(cls.__dataclass_fields__)}")
+        given = {name: value for name, value in fields.items() if value != ""}
+        return cls(
+            pages=given.get("pages"),
+            profile=None if given.get("profile") == "auto" else given.get("profile"),
+            priority=_priority(given.get("priority")),
+            password=given.get("password"),
+            metadata=_metadata(given.get("metadata")),
+        )
+
+
+def _priority(text: str | None) -> int:
+    if text is None:
+        return DEFAULT_PRIORITY
+    if not text.isascii() or not text.isdigit() or int(text) > MAX_PRIORITY:
+        raise OptionInvalid(f"priority is a number from 0 to {MAX_PRIORITY}", option="priority")
+    return int(text)
+
+
+def _metadata(text: str | None) -> dict[str, Any]:
+    if text is None:
+        return {}
+    if len(text.encode()) > MAX_METADATA_BYTES:
+        raise OptionInvalid("metadata is too long", option="metadata", limit=MAX_METADATA_BYTES)
+    try:
+        value = json.loads(text)
+    except ValueError:
+        value = None
+    if not isinstance(value, dict):
+        raise OptionInvalid("metadata is a JSON object", option="metadata")
+    return value
