@@ -8,7 +8,7 @@
     │   ├── NotFound, MethodNotAllowed, Forbidden, NotAcceptable
     │   └── NotEnded, NotRetryable, DocumentFailed, DocumentCancelled
     ├── ServiceError                what time mends: 429 and 503 with Retry-After, and 500
-    │   ├── Busy, QueueFull, Draining, StoreUnavailable
+    │   ├── Busy, QueueFull, Draining, StoreUnavailable, NotReady
     │   └── InternalError
     ├── PageError                   ends one page; stored with it and shown in its `error`
     │   ├── PageTooLarge, PageDamaged, RenderFailed, RenderTimeout
@@ -216,6 +216,10 @@ class Draining(ServiceError):
 
 class StoreUnavailable(ServiceError):
     """The store can't be reached."""
+
+
+class NotReady(ServiceError):
+    """No lane is up."""
 
 
 class InternalError(ServiceError):

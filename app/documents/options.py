@@ -10,6 +10,7 @@ from app.errors import OptionInvalid, OptionUnknown
 
 MAX_METADATA_BYTES = 4096
 MAX_PRIORITY = 7
+_PRIORITIES = {str(level): level for level in range(MAX_PRIORITY + 1)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +44,9 @@ class Options:
 def _priority(text: str | None) -> int:
     if text is None:
         return DEFAULT_PRIORITY
-    if not text.isascii() or not text.isdigit() or int(text) > MAX_PRIORITY:
+    if text not in _PRIORITIES:
         raise OptionInvalid(f"priority is a number from 0 to {MAX_PRIORITY}", option="priority")
-    return int(text)
+    return _PRIORITIES[text]
 
 
 def _metadata(text: str | None) -> dict[str, Any]:
@@ -55,7 +56,9 @@ def _metadata(text: str | None) -> dict[str, Any]:
         raise OptionInvalid("metadata is too long", option="metadata", limit=MAX_METADATA_BYTES)
     try:
         value = json.loads(text)
-    except ValueError:
+        # Python reads what is no JSON (NaN, 1e999) or no text (half a surrogate), and nothing after us could write it.
+        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+    except (ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):
         raise OptionInvalid("metadata is a JSON object", option="metadata")

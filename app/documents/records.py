@@ -126,6 +126,8 @@ class Page:
     number: int
     outcome: PageOutcome
     ended_at: datetime | None
+    seq: int | None = None
+    """Number of the event that tells of its end."""
 
     @property
     def state(self) -> PageState:

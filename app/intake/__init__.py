@@ -1,0 +1,6 @@
+"""Taking uploads in: upload → checked file → blob → document."""
+
+from app.intake.intake import Accepted, Intake
+from app.intake.upload import Upload
+
+__all__ = ["Accepted", "Intake", "Upload"]

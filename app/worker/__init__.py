@@ -1,0 +1,5 @@
+"""The page worker: claim → render → route → judge → commit."""
+
+from app.worker.worker import Worker
+
+__all__ = ["Worker"]

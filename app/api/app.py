@@ -1,0 +1,27 @@
+"""The ASGI application: routers, errors and middleware around one context."""
+
+from fastapi import FastAPI
+
+import app
+from app.api import documents, events, lanes, probes, problems, results
+from app.api.context import Context
+from app.api.middleware import HeadAsGet, LoopbackOnly, RequestId
+
+
+def create_app(context: Context) -> FastAPI:
+    settings = context.settings
+    application = FastAPI(
+        title="pagefleet",
+        version=app.__version__,
+        description="Turns PDFs and scans into text with a fleet of OCR replicas.",
+        root_path=settings.root_path,
+    )
+    application.state.context = context
+    for module in (documents, events, results, lanes, probes):
+        application.include_router(module.router)
+    problems.install(application)
+    application.add_middleware(HeadAsGet)
+    if not settings.allow_anonymous:
+        application.add_middleware(LoopbackOnly)
+    application.add_middleware(RequestId)
+    return application

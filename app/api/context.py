@@ -1,0 +1,42 @@
+"""What the routes work with: the rooms that they may call, as one typed object."""
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Annotated
+
+from fastapi import Depends, Request
+
+from app.errors import Draining
+from app.fleet import Fleet
+from app.intake import Intake
+from app.journal import Journal
+from app.journal.blobs import Blobs
+from app.settings import Settings
+
+TENANT = "default"
+"""Tenant of everybody, as long as there are no API keys."""
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    settings: Settings
+    journal: Journal
+    blobs: Blobs
+    intake: Intake
+    fleet: Fleet
+    """Read only: routes look at lanes, they never choose one."""
+    draining: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when the gateway goes down: streams are cut, uploads refused."""
+
+    def accepting(self) -> None:
+        """Raises `Draining` when nothing new is taken."""
+        if self.draining.is_set():
+            raise Draining(retry_after=5)
+
+
+def _context(request: Request) -> Context:
+    context: Context = request.app.state.context
+    return context
+
+
+Ctx = Annotated[Context, Depends(_context)]

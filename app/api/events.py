@@ -1,0 +1,37 @@
+"""`/documents/{id}/events`: the stream of a document's pages as they end."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Header, Query
+from starlette.responses import Response
+
+from app.api.context import TENANT, Ctx
+from app.api.cursors import Order
+from app.api.event_stream import event_order, follow
+from app.api.negotiation import preferred
+from app.api.streaming import NDJSON, SSE, CuttableStream, encode
+
+router = APIRouter(prefix="/documents", tags=["documents"])
+
+
+@router.get("/{document_id}/events", responses={200: {"content": {SSE: {}, NDJSON: {}}}, 204: {}})
+async def events(
+    document_id: str,
+    ctx: Ctx,
+    order: Annotated[Order, Query()] = Order.COMPLETED,
+    after: Annotated[str | None, Query(description="cursor: the id of the last event seen")] = None,
+    last_event_id: Annotated[str | None, Header()] = None,
+    accept: Annotated[str | None, Header()] = None,
+) -> Response:
+    """Server-sent events, or NDJSON by `Accept`: `document`, one `page` for each page that ends, `end`.
+
+    Replays what has happened, from a cursor if one is given, then follows; 204 when nothing is left to come.
+    """
+    media_type = preferred(accept, (SSE, NDJSON))
+    document = await ctx.journal.document(document_id, TENANT)
+    cursor = after if after is not None else last_event_id
+    position = event_order(order, ctx.journal, document, cursor or None, ctx.settings.root_path)
+    if await position.is_over():
+        return Response(status_code=204)
+    following = follow(ctx.journal, document_id, position, ctx.settings.heartbeat_seconds)
+    return CuttableStream(encode(following, media_type), media_type, ctx.draining)

@@ -1,0 +1,191 @@
+"""The JSON shapes of documents, pages, events and lanes, as clients see them."""
+
+from datetime import UTC, datetime
+from typing import Any, TypedDict
+
+from app.documents.progress import progress_of
+from app.documents.records import Document, Event, Page, Warn
+from app.errors import Problem
+from app.fleet import LaneView
+
+
+class WarningShape(TypedDict):
+    code: str
+    detail: str
+
+
+class CountsShape(TypedDict):
+    total: int
+    queued: int
+    running: int
+    succeeded: int
+    failed: int
+    cancelled: int
+
+
+class ProgressShape(TypedDict):
+    queue_position: int | None
+    pages_per_second: float | None
+    eta_seconds: float | None
+
+
+class LinksShape(TypedDict):
+    self: str
+    events: str
+    result: str
+    pages: str
+    cancel: str
+
+
+class DocumentShape(TypedDict):
+    id: str
+    state: str
+    filename: str
+    bytes: int
+    sha256: str
+    profile: str | None
+    created_at: str
+    started_at: str | None
+    ended_at: str | None
+    expires_at: str | None
+    pages: CountsShape
+    progress: ProgressShape
+    warnings: list[WarningShape]
+    error: Problem | None
+    metadata: dict[str, Any]
+    links: LinksShape
+
+
+class SecondsShape(TypedDict):
+    wait: float
+    render: float
+    service: float
+
+
+class TokensShape(TypedDict):
+    prompt: int | None
+    completion: int | None
+
+
+class PageShape(TypedDict):
+    page: int
+    state: str
+    source: str | None
+    text: str
+    profile: str | None
+    model: str | None
+    lane: str | None
+    attempts: int
+    seconds: SecondsShape
+    size: list[float] | None
+    tokens: TokensShape
+    warnings: list[WarningShape]
+    error: Problem | None
+
+
+class LaneShape(TypedDict):
+    id: str
+    endpoint: str
+    rank: int | None
+    model: str | None
+    state: str
+    window: int
+    in_flight: int
+
+
+def document_shape(document: Document, root_path: str) -> DocumentShape:
+    counts, progress = document.counts, progress_of(document, datetime.now(UTC))
+    link = f"{root_path}/documents/{document.id}"
+    return {
+        "id": document.id,
+        "state": document.state.value,
+        "filename": document.filename,
+        "bytes": document.bytes,
+        "sha256": document.sha256,
+        "profile": document.profile,
+        "created_at": _time(document.created_at),
+        "started_at": _time_or_none(document.started_at),
+        "ended_at": _time_or_none(document.ended_at),
+        "expires_at": _time_or_none(document.expires_at),
+        "pages": {
+            "total": counts.total,
+            "queued": counts.queued,
+            "running": counts.running,
+            "succeeded": counts.succeeded,
+            "failed": counts.failed,
+            "cancelled": counts.cancelled,
+        },
+        "progress": {
+            "queue_position": progress.queue_position,
+            "pages_per_second": progress.pages_per_second,
+            "eta_seconds": progress.eta_seconds,
+        },
+        "warnings": _warnings(document.warnings),
+        "error": document.error,
+        "metadata": document.metadata,
+        "links": {
+            "self": link,
+            "events": f"{link}/events",
+            "result": f"{link}/result",
+            "pages": f"{link}/pages",
+            "cancel": f"{link}/cancel",
+        },
+    }
+
+
+def page_shape(page: Page) -> PageShape:
+    outcome = page.outcome
+    seconds = outcome.seconds
+    return {
+        "page": page.number,
+        "state": outcome.state.value,
+        "source": outcome.source.value if outcome.source else None,
+        "text": outcome.text,
+        "profile": outcome.profile,
+        "model": outcome.model,
+        "lane": outcome.lane,
+        "attempts": outcome.attempts,
+        "seconds": {
+            "wait": round(seconds.wait, 3),
+            "render": round(seconds.render, 3),
+            "service": round(seconds.service, 3),
+        },
+        "size": [round(side, 2) for side in outcome.size] if outcome.size else None,
+        "tokens": {"prompt": outcome.prompt_tokens, "completion": outcome.completion_tokens},
+        "warnings": _warnings(outcome.warnings),
+        "error": outcome.error,
+    }
+
+
+def event_shape(event: Event, document: Document, root_path: str) -> dict[str, Any]:
+    """An event as the `data:` of an SSE event or a line of NDJSON."""
+    shape: dict[str, Any] = {"seq": event.seq, "event": event.kind.value, "document_id": document.id}
+    if event.page is not None:
+        shape["page"] = page_shape(event.page)
+    else:
+        shape["document"] = document_shape(document, root_path)
+    return shape
+
+
+def lane_shape(lane: LaneView) -> LaneShape:
+    return {
+        "id": lane.id,
+        "endpoint": lane.endpoint,
+        "rank": lane.rank,
+        "model": lane.model,
+        "state": lane.state,
+        "window": lane.window,
+        "in_flight": lane.inflight,
+    }
+
+
+def _warnings(warnings: tuple[Warn, ...]) -> list[WarningShape]:
+    return [{"code": warning.code, "detail": warning.detail} for warning in warnings]
+
+
+def _time(moment: datetime) -> str:
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _time_or_none(moment: datetime | None) -> str | None:
+    return None if moment is None else _time(moment)

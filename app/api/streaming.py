@@ -1,0 +1,80 @@
+"""The wire side of event streams: server-sent events, NDJSON, and a response that can be cut."""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from typing import Any
+
+import anyio
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from app.api.event_stream import StreamEvent
+from app.api.middleware import IS_HEAD
+
+SSE = "text/event-stream"
+NDJSON = "application/x-ndjson"
+
+_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+"""The second keeps nginx from holding events back."""
+
+
+async def encode(events: AsyncIterator[StreamEvent | None], media_type: str) -> AsyncGenerator[bytes, None]:
+    """Events as bytes of `media_type`, one item an event; a heartbeat keeps proxies from cutting a quiet stream."""
+    async for event in events:
+        if media_type == SSE:
+            yield _sse(event) if event else b": heartbeat\n\n"
+        else:
+            yield _json_line(event.data if event else {"event": "heartbeat"})
+
+
+def _sse(event: StreamEvent) -> bytes:
+    return b"id: %s\nevent: %s\ndata: %s\n" % (event.id.encode(), event.kind.encode(), _json_line(event.data))
+
+
+def _json_line(data: dict[str, Any]) -> bytes:
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+
+
+class CuttableStream(Response):
+    """A streamed body that ends without its last chunk when `cut` is set, so that clients see that it was cut."""
+
+    def __init__(self, chunks: AsyncGenerator[bytes, None], media_type: str, cut: asyncio.Event) -> None:
+        self.status_code = 200
+        self.media_type = media_type
+        self.background = None
+        self._chunks = chunks
+        self._cut = cut
+        self.init_headers(_HEADERS)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        complete = bool(scope.get(IS_HEAD))
+        if not complete:
+            complete = await self._send_chunks(receive, send)
+        if complete:
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _send_chunks(self, receive: Receive, send: Send) -> bool:
+        """Whether all were sent: not when the client left or the stream was cut."""
+        complete = False
+        async with anyio.create_task_group() as group:
+
+            async def stop_on_disconnect() -> None:
+                while (await receive())["type"] != "http.disconnect":
+                    pass
+                group.cancel_scope.cancel()
+
+            async def stop_on_cut() -> None:
+                await self._cut.wait()
+                group.cancel_scope.cancel()
+
+            group.start_soon(stop_on_disconnect)
+            group.start_soon(stop_on_cut)
+            async with aclosing(self._chunks) as chunks:
+                async for chunk in chunks:
+                    await send({"type": "http.response.body", "body": chunk, "more_body": True})
+            complete = True
+            group.cancel_scope.cancel()
+        return complete

@@ -1,0 +1,95 @@
+"""The `pagefleet` command."""
+
+import argparse
+import asyncio
+import sys
+from collections.abc import Callable, Coroutine, Sequence
+from pathlib import Path
+from typing import Any
+
+import app
+from app.errors import PagefleetError
+from app.settings import Settings
+from app.telemetry.logs import configure_logging
+
+START_ERROR_STATUS = 2
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one subcommand; returns its exit status: 0 done, 1 not all pages read, 2 could not start."""
+    arguments = _parser().parse_args(argv)
+    command: Callable[[argparse.Namespace], int] = arguments.command
+    try:
+        return command(arguments)
+    except PagefleetError as error:
+        print(f"pagefleet: {error.detail}", file=sys.stderr)
+        return START_ERROR_STATUS
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="pagefleet", description=app.__doc__)
+    parser.add_argument("--version", action="version", version=f"pagefleet {app.__version__}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    _add_serve(commands.add_parser("serve", help="run a gateway"))
+    _add_ocr(commands.add_parser("ocr", help="read files and print their text as it comes"))
+    replicas = commands.add_parser("replicas", help="run OCR replicas").add_subparsers(required=True, metavar="ACTION")
+    _add_replicas_up(replicas.add_parser("up", help="start replicas and keep them running"))
+    return parser
+
+
+def _add_serve(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--host", help="address to listen on (127.0.0.1)")
+    parser.add_argument("--port", type=int, help="port to listen on, 0 for a free one (8000)")
+    parser.add_argument("--data-dir", type=Path, help="folder of the journal and the uploads (./pagefleet-data)")
+    parser.add_argument(
+        "--endpoint",
+        action="append",
+        dest="endpoints",
+        metavar="URL",
+        help="chat-completions server to use, repeatable (none: CPU replicas are started)",
+    )
+    parser.set_defaults(command=_serve)
+
+
+def _add_ocr(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("files", nargs="+", type=Path, metavar="FILE")
+    parser.add_argument("--server", metavar="URL", help="a running gateway (none: one is started for the occasion)")
+    parser.set_defaults(command=_ocr)
+
+
+def _add_replicas_up(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--engine", choices=["cpu", "vllm"], required=True)
+    parser.add_argument("--count", type=int, help="how many (by CPUs and free memory)")
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (127.0.0.1)")
+    parser.add_argument("--port", type=int, default=0, help="replica i listens on PORT+i; 0 for free ports (0)")
+    parser.set_defaults(command=_replicas_up)
+
+
+def _serve(arguments: argparse.Namespace) -> int:
+    from app.main import serve  # the whole service is imported only where it is run
+
+    settings = Settings.load(
+        host=arguments.host, port=arguments.port, data_dir=arguments.data_dir, endpoints=arguments.endpoints
+    )
+    configure_logging(settings.log_level)
+    return _run(serve(settings))
+
+
+def _ocr(arguments: argparse.Namespace) -> int:
+    from app.ocr import ocr
+
+    return _run(ocr(arguments.files, arguments.server))
+
+
+def _replicas_up(arguments: argparse.Namespace) -> int:
+    from app.replicas.up import replicas_up
+
+    configure_logging(Settings.load().log_level)
+    return _run(replicas_up(engine=arguments.engine, count=arguments.count, host=arguments.host, port=arguments.port))
+
+
+def _run(command: Coroutine[Any, Any, int]) -> int:
+    try:
+        return asyncio.run(command)
+    except KeyboardInterrupt:
+        return 130

@@ -1,0 +1,108 @@
+"""The fleet: every lane that this gateway knows, and the choice of one for the next attempt."""
+
+import asyncio
+import time
+from collections.abc import Callable, Collection, Iterator
+
+from app.fleet.attempt import Attempt
+from app.fleet.choice import least_loaded
+from app.fleet.endpoint import Endpoint
+from app.fleet.lane import Lane, LaneView
+from app.settings import Settings
+
+Serves = Callable[[str], bool]
+"""Whether a model is one that the page's profile serves."""
+
+
+class Fleet:
+    """Lives in one event loop; nothing here is safe from another thread."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._endpoints: dict[str, Endpoint] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._callbacks: list[Callable[[], None]] = []
+
+    async def start(self) -> None:
+        """Add the endpoints of the settings and begin to probe them. Raises `StartError` if one is no valid URL."""
+        for url in self._settings.endpoints:
+            self.add_endpoint(url)
+
+    async def stop(self) -> None:
+        """Forget all endpoints and close their connections; attempts still in flight fail."""
+        for url in list(self._endpoints):
+            self.remove_endpoint(url)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def add_endpoint(self, url: str, *, own: bool = False) -> None:
+        """Probe `url` from now on; nothing happens if it is known. `own`: a replica that this gateway started.
+
+        Raises `StartError` if it is no valid URL.
+        """
+        if url not in self._endpoints:
+            endpoint = Endpoint(url, self._settings, own=own, on_change=self._changed)
+            self._endpoints[url] = endpoint
+            task = asyncio.create_task(endpoint.run(), name=f"probe {endpoint.shown}")
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    def remove_endpoint(self, url: str) -> None:
+        """No new attempts there; those in flight go on. Added again, it is a new endpoint."""
+        if endpoint := self._endpoints.pop(url, None):
+            endpoint.remove()
+
+    def note_down(self, url: str) -> None:
+        """The process behind `url` is known to be dead: no attempt needs to find out."""
+        if endpoint := self._endpoints.get(url):
+            endpoint.down()
+
+    def note_up(self, url: str) -> None:
+        """A new process behind `url` says that it is ready: it is probed at once."""
+        if endpoint := self._endpoints.get(url):
+            endpoint.up()
+
+    def lanes(self) -> list[LaneView]:
+        return [lane.view() for lane in self._lanes()]
+
+    def models(self) -> set[str]:
+        """Models of all lanes that have ever said theirs, whatever their state."""
+        return {lane.model for lane in self._lanes() if lane.model is not None}
+
+    def has_lanes(self, serves: Serves) -> bool:
+        """Whether any lane that serves takes pages, be it full."""
+        return any(lane.allowed for lane in self._serving(serves))
+
+    def window(self, serves: Serves) -> int:
+        """Attempts that the lanes which serve may have in flight now, together."""
+        return sum(lane.allowed for lane in self._serving(serves))
+
+    def free_slots(self, serves: Serves) -> int:
+        """Attempts that `acquire` would grant now."""
+        now = time.monotonic()
+        return sum(lane.free(now) for lane in self._serving(serves))
+
+    def acquire(self, serves: Serves, avoid: Collection[str] = ()) -> Attempt | None:
+        """Take a slot of the least-loaded lane that serves; None if none is free.
+
+        `avoid` holds ids of lanes not to use. The attempt holds its slot until its `with` block ends, or `release`.
+        """
+        now = time.monotonic()
+        free = [lane for lane in self._serving(serves) if lane.id not in avoid and lane.free(now)]
+        lane = least_loaded(free, now)
+        return None if lane is None else Attempt(lane)
+
+    def on_change(self, callback: Callable[[], None]) -> None:
+        """Call `callback`, in the loop, whenever a slot may have become free or a lane changes its state."""
+        self._callbacks.append(callback)
+
+    def _lanes(self) -> Iterator[Lane]:
+        return (lane for endpoint in self._endpoints.values() for lane in endpoint.lanes)
+
+    def _serving(self, serves: Serves) -> Iterator[Lane]:
+        return (lane for lane in self._lanes() if lane.model is not None and serves(lane.model))
+
+    def _changed(self) -> None:
+        for callback in self._callbacks:
+            callback()

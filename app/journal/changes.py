@@ -1,0 +1,67 @@
+"""Wake-ups inside this process: what changed in the journal, told once it is durable."""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+
+class Watch:
+    """Level-triggered: a change before the first `changed()`, or between two calls, is never lost."""
+
+    def __init__(self) -> None:
+        self._event = asyncio.Event()
+
+    async def changed(self, timeout: float) -> bool:
+        """Wait at most `timeout` seconds for a change since the last call; False if there was none."""
+        try:
+            async with asyncio.timeout(timeout):
+                await self._event.wait()
+        except TimeoutError:
+            return False
+        self._event.clear()
+        return True
+
+    def wake(self) -> None:
+        self._event.set()
+
+
+class Changes:
+    """Who wants to know what. Everything is called in the event loop, after the transaction is durable."""
+
+    def __init__(self) -> None:
+        self._watches: defaultdict[str, set[Watch]] = defaultdict(set)
+        self._on_queued: list[Callable[[], None]] = []
+        self._on_cancelled: list[Callable[[str], None]] = []
+
+    @contextmanager
+    def watch(self, document_id: str) -> Iterator[Watch]:
+        """Watch a document: its events and its end, also by deletion. The id need not exist."""
+        watch = Watch()
+        self._watches[document_id].add(watch)
+        try:
+            yield watch
+        finally:
+            self._watches[document_id].discard(watch)
+            if not self._watches[document_id]:
+                del self._watches[document_id]
+
+    def on_queued(self, callback: Callable[[], None]) -> None:
+        """Call `callback` whenever pages have become claimable."""
+        self._on_queued.append(callback)
+
+    def on_cancelled(self, callback: Callable[[str], None]) -> None:
+        """Call `callback` with the id of a document that was cancelled or deleted before its end."""
+        self._on_cancelled.append(callback)
+
+    def changed(self, document_id: str) -> None:
+        for watch in self._watches.get(document_id, ()):
+            watch.wake()
+
+    def queued(self) -> None:
+        for callback in self._on_queued:
+            callback()
+
+    def cancelled(self, document_id: str) -> None:
+        for callback in self._on_cancelled:
+            callback(document_id)

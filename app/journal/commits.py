@@ -1,0 +1,178 @@
+"""Pages that end: page, counters and events in one transaction, many pages at a time."""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import Row, bindparam, insert, select, tuple_, update
+
+from app.documents.records import Claim, Counts, PageOutcome
+from app.documents.states import DocumentState, EventKind, PageState
+from app.errors import DocumentFailed, Problem
+from app.journal.changes import Changes
+from app.journal.database import Transaction
+from app.journal.rows import counts_of, end_values, outcome_values
+from app.journal.tables import documents, events, pages
+from app.telemetry.metrics import DOCUMENTS_ENDED, PAGES_ENDED
+
+Commit = tuple[Claim, PageOutcome]
+Fence = tuple[str, int, int]
+"""Document id, page number, claim number."""
+
+_END_PAGE = update(pages).where(
+    pages.c.document_id == bindparam("key_document"), pages.c.number == bindparam("key_number")
+)
+_MOVE_DOCUMENT = update(documents).where(documents.c.id == bindparam("key"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """What a group of commits does to one document."""
+
+    row: Row[Any]
+    commits: list[Commit] = field(default_factory=list)
+
+    @property
+    def counts(self) -> Counts:
+        before = counts_of(self.row)
+        ended = Counter(outcome.state for _, outcome in self.commits)
+        return replace(
+            before,
+            running=before.running - len(self.commits),
+            succeeded=before.succeeded + ended[PageState.SUCCEEDED],
+            failed=before.failed + ended[PageState.FAILED],
+        )
+
+    @property
+    def state(self) -> DocumentState:
+        counts = self.counts
+        return counts.final_state() if counts.ended == counts.total else DocumentState(self.row.state)
+
+    @property
+    def numbered(self) -> Iterable[tuple[int, Commit]]:
+        """The commits, each with the number of its event."""
+        return enumerate(self.commits, start=self.row.seq + 1)
+
+    @property
+    def events(self) -> list[dict[str, Any]]:
+        told = [_event(self.row.id, seq, EventKind.PAGE, claim.page) for seq, (claim, _) in self.numbered]
+        end = [_event(self.row.id, self.row.seq + len(told) + 1, EventKind.END)] if self.state.ended else []
+        return told + end
+
+    def values(self, error: Problem | None, now: datetime) -> dict[str, Any]:
+        """New values of the document's row."""
+        counts, state = self.counts, self.state
+        kept = {"state": state, "ended_at": None, "expires_at": None}
+        return {
+            "key": self.row.id,
+            "pages_running": counts.running,
+            "pages_succeeded": counts.succeeded,
+            "pages_failed": counts.failed,
+            "seq": self.row.seq + len(self.events),
+            "error": error,
+            **(end_values(self.row, state, now) if state.ended else kept),
+        }
+
+
+def _event(document_id: str, seq: int, kind: EventKind, page: int | None = None) -> dict[str, Any]:
+    return {"document_id": document_id, "seq": seq, "kind": kind, "page": page}
+
+
+class Commits:
+    """Ends pages that one gateway, `owner`, has claimed."""
+
+    def __init__(self, changes: Changes, owner: str) -> None:
+        self._changes = changes
+        self._owner = owner
+
+    def commit(self, transaction: Transaction, group: Sequence[Commit]) -> list[bool]:
+        """Whether each commit ended its page; one whose claim is void is dropped. Locks documents, then pages."""
+        now = datetime.now(UTC)
+        by_id = _lock_documents(transaction, {claim.document_id for claim, _ in group})
+        fences = self._lock_fences(transaction, {claim.key for claim, _ in group})
+        accepted = [_accept(commit, by_id, fences) for commit in group]
+        steps = [step for step in by_id.values() if step.commits]
+        _end_pages(transaction, steps, now)
+        errors = [_error(transaction, step) for step in steps]
+        transaction.run_many(
+            _MOVE_DOCUMENT, [step.values(error, now) for step, error in zip(steps, errors, strict=True)]
+        )
+        transaction.run_many(insert(events), [event for step in steps for event in step.events])
+        transaction.after(lambda: self._announce(steps))
+        return accepted
+
+    def _lock_fences(self, transaction: Transaction, keys: Collection[tuple[str, int]]) -> set[Fence]:
+        """Fences of those pages that this gateway holds."""
+        rows = transaction.rows(
+            select(pages.c.document_id, pages.c.number, pages.c.claim_number)
+            .where(
+                tuple_(pages.c.document_id, pages.c.number).in_(keys),
+                pages.c.state == PageState.RUNNING,
+                pages.c.claim_owner == self._owner,
+            )
+            .order_by(pages.c.document_id, pages.c.number)
+            .with_for_update()
+        )
+        return {(row.document_id, row.number, row.claim_number) for row in rows}
+
+    def _announce(self, steps: Iterable[_Step]) -> None:
+        for step in steps:
+            for _, outcome in step.commits:
+                PAGES_ENDED.labels(outcome.state, outcome.error["code"] if outcome.error else "").inc()
+            if step.state.ended:
+                DOCUMENTS_ENDED.labels(step.state).inc()
+            self._changes.changed(step.row.id)
+
+
+def _lock_documents(transaction: Transaction, ids: Collection[str]) -> dict[str, _Step]:
+    rows = transaction.rows(
+        select(documents).where(documents.c.id.in_(ids)).order_by(documents.c.id).with_for_update(key_share=True)
+    )
+    return {row.id: _Step(row) for row in rows}
+
+
+def _accept(commit: Commit, steps: dict[str, _Step], fences: set[Fence]) -> bool:
+    claim, _ = commit
+    fence = (*claim.key, claim.number)
+    if fence not in fences:
+        return False
+    fences.remove(fence)  # a group may hold the same commit twice
+    steps[claim.document_id].commits.append(commit)
+    return True
+
+
+def _end_pages(transaction: Transaction, steps: Iterable[_Step], now: datetime) -> None:
+    transaction.run_many(
+        _END_PAGE,
+        [
+            {
+                "key_document": claim.document_id,
+                "key_number": claim.page,
+                "claim_number": claim.number + 1,
+                "claim_owner": None,
+                "claim_expires_at": None,
+                "seq": seq,
+                "ended_at": now,
+                **outcome_values(outcome),
+            }
+            for step in steps
+            for seq, (claim, outcome) in step.numbered
+        ],
+    )
+
+
+def _error(transaction: Transaction, step: _Step) -> Problem | None:
+    """Error of a document that has failed: it names the first page's."""
+    if step.state is not DocumentState.FAILED:
+        return None
+    page = transaction.one(
+        select(pages.c.number, pages.c.error)
+        .where(pages.c.document_id == step.row.id, pages.c.state == PageState.FAILED)
+        .order_by(pages.c.number)
+        .limit(1)
+    )
+    cause = page.error or {}
+    detail = f"no page could be read; page {page.number}: {cause.get('code')}: {cause.get('detail')}"
+    return DocumentFailed(detail, page=page.number).problem()

@@ -1,0 +1,61 @@
+"""Where paragraphs end, and how their rows are joined."""
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from itertools import pairwise
+
+from app.replicas.cpu.rows import Row
+
+_NARROWEST_COLUMN = 12.0
+"""Width in line heights, about 30 characters: what is narrower is no column of prose but a list of short lines."""
+_FIT_SLACK = 1.3
+"""Words of wide letters take more room than their share of the row."""
+_INDENT = 0.8
+"""First-line indent in line heights; typesetters use 1 em and more."""
+_HYPHENATED = re.compile(r"[^\W\d_]-$")
+
+
+def paragraphs_of(rows: Sequence[Row]) -> list[list[Row]]:
+    """Parts rows that follow each other without a gap: after a row that ends early, and before an indented one."""
+    right = max(max(row.right for row in rows), min(row.left for row in rows) + _NARROWEST_COLUMN * rows[0].height)
+    paragraphs = [[rows[0]]]
+    for index, (previous, row) in enumerate(pairwise(rows), start=1):
+        if _ends_early(previous, row, right) or _is_indented(rows, index):
+            paragraphs.append([row])
+        else:
+            paragraphs[-1].append(row)
+    return paragraphs
+
+
+def join(rows: Sequence[Row]) -> str:
+    """The text of the rows as one line; words that were hyphenated at a row's end are whole again."""
+    text = rows[0].text
+    for row in rows[1:]:
+        if _HYPHENATED.search(text) and row.text[0].islower():
+            text = text[:-1] + row.text
+        elif _is_wide(text[-1]) and _is_wide(row.text[0]):
+            text += row.text
+        else:
+            text = f"{text} {row.text}"
+    return text
+
+
+def _ends_early(row: Row, following: Row, right: float) -> bool:
+    """Whether the next row's first word would have fitted on this row: only the end of a paragraph leaves such room."""
+    word = following.text[0] if _is_wide(following.text[0]) else following.text.split()[0]
+    word_width = (following.right - following.left) * (len(word) + 1) / len(following.text)
+    return right - row.right > word_width * _FIT_SLACK
+
+
+def _is_indented(rows: Sequence[Row], index: int) -> bool:
+    """Whether the row starts further right than both its neighbours; hanging indents stay with their first row."""
+    if index + 1 >= len(rows):
+        return False
+    row = rows[index]
+    return row.left - max(rows[index - 1].left, rows[index + 1].left) > _INDENT * row.height
+
+
+def _is_wide(character: str) -> bool:
+    """Chinese and Japanese characters and punctuation, which are written without spaces."""
+    return unicodedata.east_asian_width(character) in "WF"

@@ -1,0 +1,174 @@
+"""One claimed page, from drawing to outcome: render → route → judge, with retries on other lanes."""
+
+import asyncio
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from app.documents.records import Claim, PageOutcome, PageSeconds
+from app.documents.states import PageState, Source
+from app.errors import (
+    AnswerTruncated,
+    AttemptError,
+    AttemptTimeout,
+    DeadlineExceeded,
+    PageError,
+    PagefleetError,
+    ReplicaError,
+    ServiceError,
+)
+from app.fleet import Answer, Attempt
+from app.journal.blobs import Blobs
+from app.profiles import Profile, Profiles, Reading
+from app.rendering import Drawing, Rendering
+from app.telemetry import metrics
+from app.telemetry.logs import get_logger
+from app.worker.dispatcher import Dispatcher
+from app.worker.images import ImageBuffer
+
+MAX_CHARGED_ATTEMPTS = 3
+
+BACKOFF_SECONDS = 0.1
+MAX_BACKOFF_SECONDS = 5.0
+
+_logger = get_logger("worker")
+
+
+@dataclass(slots=True)
+class Progress:
+    """What has been spent on a page so far; outlives the reading, for a page that is handed back."""
+
+    attempts: int
+    """Attempts charged to the page, over all its claims."""
+    failed_lanes: set[str] = field(default_factory=set)
+    faults_in_a_row: int = 0
+    in_flight: bool = False
+    """Whether the page is on a lane now."""
+
+
+class PageReader:
+    def __init__(
+        self,
+        profiles: Profiles,
+        blobs: Blobs,
+        rendering: Rendering,
+        dispatcher: Dispatcher,
+        image_buffer: ImageBuffer,
+    ) -> None:
+        self._profiles = profiles
+        self._blobs = blobs
+        self._rendering = rendering
+        self._dispatcher = dispatcher
+        self._image_buffer = image_buffer
+
+    async def read(self, claim: Claim, progress: Progress) -> PageOutcome:
+        """Read the page; whatever is wrong with it, or with every lane's answer, is an outcome too.
+
+        Raises `ServiceError` for what is the service's own trouble and says nothing about the page.
+        """
+        profile = self._profiles[claim.profile]
+        drawing: Drawing | None = None
+        try:
+            await self._image_buffer.room()
+            drawing = await self._draw(claim, profile)
+            async with self._image_buffer.hold(drawing):
+                return await self._read_image(claim, profile, drawing, progress)
+        except ServiceError:
+            raise
+        except PagefleetError as error:
+            return PageOutcome(
+                PageState.FAILED,
+                profile=profile.name,
+                attempts=progress.attempts,
+                size=drawing.size if drawing else None,
+                warnings=drawing.warnings if drawing else (),
+                error={**error.problem(), "page": claim.page},
+            )
+
+    async def _draw(self, claim: Claim, profile: Profile) -> Drawing:
+        async with self._blobs.local(claim.blob_key) as path:
+            drawing = await self._rendering.draw(path, claim.page, profile.image, claim.password)
+        metrics.PAGE_RENDER_SECONDS.observe(drawing.seconds)
+        return drawing
+
+    async def _read_image(self, claim: Claim, profile: Profile, drawing: Drawing, progress: Progress) -> PageOutcome:
+        while True:
+            with await self._dispatcher.attempt(claim, profile, progress.failed_lanes) as attempt:
+                progress.in_flight = True
+                waited = _seconds_since(claim.queued_at) - drawing.seconds
+                try:
+                    answer, reading = await _ask(attempt, profile, drawing)
+                    return _good_outcome(attempt, profile, drawing, answer, reading, progress, max(0.0, waited))
+                except (AttemptError, PageError) as error:
+                    _logger.warning(
+                        "attempt failed",
+                        document_id=claim.document_id,
+                        page=claim.page,
+                        lane=attempt.lane.id,
+                        code=error.code(),
+                        detail=error.detail,
+                    )
+                    progress.failed_lanes.add(attempt.lane.id)
+                    _charge(error, progress)
+                finally:
+                    progress.in_flight = False
+            await asyncio.sleep(min(MAX_BACKOFF_SECONDS, BACKOFF_SECONDS * 2**progress.faults_in_a_row))
+
+
+async def _ask(attempt: Attempt, profile: Profile, drawing: Drawing) -> tuple[Answer, Reading]:
+    before, after = profile.request(attempt.lane.model)
+    answer = await attempt.complete((before, drawing.image_base64, after))
+    try:
+        return answer, profile.judge(answer.text, answer.finish_reason)
+    except PageError as error:
+        attempt.fail(error.code())
+        raise
+
+
+def _charge(error: AttemptError | PageError, progress: Progress) -> None:
+    """Note a failed attempt; raises the page's error when no further attempt is worth it.
+
+    What a replica refuses (4xx) it refuses again, and at temperature 0 an answer that ran into the token limit does so
+    on every lane: those are final.
+    """
+    progress.faults_in_a_row += 1
+    charged = not isinstance(error, AttemptError) or error.charged
+    progress.attempts += charged
+    final = isinstance(error, AnswerTruncated) or (isinstance(error, AttemptError) and error.final)
+    if not final and progress.attempts < MAX_CHARGED_ATTEMPTS:
+        return
+    if isinstance(error, PageError):
+        raise error
+    if isinstance(error, AttemptTimeout):
+        raise DeadlineExceeded(error.detail) from error
+    raise ReplicaError(error.detail) from error
+
+
+def _good_outcome(
+    attempt: Attempt,
+    profile: Profile,
+    drawing: Drawing,
+    answer: Answer,
+    reading: Reading,
+    progress: Progress,
+    waited: float,
+) -> PageOutcome:
+    metrics.PAGE_WAIT_SECONDS.observe(waited)
+    metrics.PAGE_SERVICE_SECONDS.observe(answer.seconds)
+    return PageOutcome(
+        PageState.SUCCEEDED,
+        source=Source.MODEL,
+        text=reading.text,
+        profile=profile.name,
+        model=answer.model,
+        lane=attempt.lane.id,
+        attempts=progress.attempts + 1,
+        seconds=PageSeconds(waited, drawing.seconds, answer.seconds),
+        size=drawing.size,
+        prompt_tokens=answer.prompt_tokens,
+        completion_tokens=answer.completion_tokens,
+        warnings=(*drawing.warnings, *reading.warnings),
+    )
+
+
+def _seconds_since(moment: datetime) -> float:
+    return (datetime.now(UTC) - moment).total_seconds()

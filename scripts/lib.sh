@@ -1,0 +1,21 @@
+# Shared by the scripts: the environment. Sourced with the repository's root as working directory.
+
+PYTHON=${PYTHON:-python3}
+VENV=${VENV:-.venv}
+
+# Make the environment once; again only when what it is made from has changed.
+make_environment() {
+    local stamp="$VENV/.made-from" wanted
+    wanted=$(cat pyproject.toml constraints.txt | sha256sum)
+    [ -x "$VENV/bin/python" ] && [ "$(cat "$stamp" 2>/dev/null)" = "$wanted" ] && return
+    "$PYTHON" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || {
+        echo "pagefleet needs Python 3.11 or newer; name it with PYTHON=…" >&2
+        return 1
+    }
+    echo "making the environment in $VENV (once)" >&2
+    rm -rf "$VENV"
+    "$PYTHON" -m venv "$VENV"
+    "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check \
+        --constraint constraints.txt --editable '.[cpu,dev]'
+    echo "$wanted" >"$stamp"
+}

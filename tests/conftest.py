@@ -1,0 +1,8 @@
+"""Fixtures for all tests."""
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def anyio_backend() -> str:
+    return "asyncio"

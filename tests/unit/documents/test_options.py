@@ -1,0 +1,36 @@
+import pytest
+
+from app.documents.options import Options
+from app.errors import OptionInvalid, OptionUnknown
+
+
+def test_defaults() -> None:
+    assert Options.parse({}) == Options(priority=3)
+    assert Options.parse({"pages": "", "profile": "auto", "metadata": ""}) == Options()
+
+
+def test_values() -> None:
+    options = Options.parse({"pages": "1-2", "priority": "0", "metadata": '{"a": [1]}', "password": "x"})
+    assert (options.pages, options.priority, options.metadata, options.password) == ("1-2", 0, {"a": [1]}, "x")
+
+
+def test_a_password_is_not_shown() -> None:
+    assert "secret" not in repr(Options.parse({"password": "secret"}))
+
+
+@pytest.mark.parametrize("priority", ["8", "-1", "high", "1.5", "³"])
+def test_a_priority_out_of_range_is_refused(priority: str) -> None:
+    with pytest.raises(OptionInvalid) as caught:
+        Options.parse({"priority": priority})
+    assert caught.value.problem()["option"] == "priority"
+
+
+@pytest.mark.parametrize("metadata", ["[]", "nope", '{"a": "%s"}' % ("x" * 4096)])
+def test_metadata_is_a_json_object_of_bounded_size(metadata: str) -> None:
+    with pytest.raises(OptionInvalid):
+        Options.parse({"metadata": metadata})
+
+
+def test_an_unknown_option_is_named() -> None:
+    with pytest.raises(OptionUnknown, match="colour"):
+        Options.parse({"colour": "blue"})

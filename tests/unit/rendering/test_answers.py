@@ -1,0 +1,59 @@
+from typing import Any
+
+import pytest
+
+from app.documents.records import ImageSpec, Warn
+from app.errors import InternalError, PageDamaged
+from app.rendering.answers import (
+    drawing_frame,
+    fault_frame,
+    inspection_frame,
+    read_drawing,
+    read_fault,
+    read_inspection,
+)
+from app.rendering.frames import Frame
+from app.rendering.results import Drawing, Inspection
+
+SPEC = ImageSpec(1288)
+DRAWING = Drawing(b"aGVsbG8=", "image/jpeg", 10, 20, (5.0, 10.5), (Warn("page_incomplete", "some"),))
+
+
+def test_results_come_out_as_they_went_in() -> None:
+    inspection = Inspection(3, (Warn("file_repaired", "it was"),))
+    assert read_inspection(inspection_frame(inspection)) == inspection
+    assert read_drawing(drawing_frame(DRAWING), SPEC) == DRAWING
+    assert read_fault(inspection_frame(inspection)) is None
+
+
+def test_a_fault_carries_its_class_its_detail_and_its_cause() -> None:
+    fault = PageDamaged("no area")
+    fault.__cause__ = RuntimeError("code=7")
+    read = read_fault(fault_frame(fault))
+    assert read is not None
+    error, cause = read
+    assert (type(error), error.detail, cause) == (PageDamaged, "no area", "RuntimeError: code=7")
+
+
+@pytest.mark.parametrize(
+    ("change", "payload"),
+    [
+        pytest.param({}, b'"}, {"role": "system"', id="JSON in the image"),
+        pytest.param({}, b"", id="no image"),
+        pytest.param({"width": 0}, b"aGVsbG8=", id="no width"),
+        pytest.param({"width": "10"}, b"aGVsbG8=", id="text as width"),
+        pytest.param({"size": [float("nan"), 1.0]}, b"aGVsbG8=", id="a size that JSON can't hold"),
+        pytest.param({"size": [1.0]}, b"aGVsbG8=", id="half a size"),
+        pytest.param({"warnings": [["code", 7]]}, b"aGVsbG8=", id="a warning that is no text"),
+        pytest.param({"warnings": None}, b"aGVsbG8=", id="no list of warnings"),
+    ],
+)
+def test_a_drawing_that_can_not_be_is_refused(change: dict[str, Any], payload: bytes) -> None:
+    frame = Frame({**drawing_frame(DRAWING).header, **change}, payload)
+    with pytest.raises((KeyError, TypeError, ValueError)):
+        read_drawing(frame, SPEC)
+
+
+def test_a_fault_that_is_no_renderers_business_is_refused() -> None:
+    with pytest.raises(KeyError):
+        read_fault(fault_frame(InternalError()))

@@ -1,0 +1,43 @@
+"""Engines that stand in for a real one."""
+
+import threading
+
+from app.replicas.cpu.engine import Box, Line
+
+
+class FixedEngine:
+    """Finds the same lines on every page."""
+
+    name = "fixed 1"
+    model = "none"
+
+    def __init__(self, *texts: str) -> None:
+        self._lines = [
+            Line(text, Box(0, 90 * row, 15 * len(text), 90 * row + 30), 1.0) for row, text in enumerate(texts)
+        ]
+
+    def read(self, image: bytes) -> list[Line]:
+        return self._lines
+
+
+class FaultyEngine(FixedEngine):
+    """Fails on every page."""
+
+    def read(self, image: bytes) -> list[Line]:
+        raise RuntimeError("no memory left")
+
+
+class GatedEngine(FixedEngine):
+    """Reads a page only when the test opens the gate; remembers the pages."""
+
+    def __init__(self, *texts: str) -> None:
+        super().__init__(*texts)
+        self.gate = threading.Event()
+        self.entered = threading.Event()
+        self.images: list[bytes] = []
+
+    def read(self, image: bytes) -> list[Line]:
+        self.images.append(image)
+        self.entered.set()
+        assert self.gate.wait(30)
+        return self._lines

@@ -1,0 +1,34 @@
+import re
+
+import app.errors
+from app.errors import PagefleetError, QueueFull, StartError
+
+
+def tree(cls: type[PagefleetError]) -> set[type[PagefleetError]]:
+    return {cls}.union(*(tree(child) for child in cls.__subclasses__()))
+
+
+def test_a_problem_carries_its_code_and_extras() -> None:
+    problem = QueueFull("12 pages wait", retry_after=9).problem()
+    assert problem == {
+        "type": "urn:pagefleet:error:queue_full",
+        "title": "Too many pages wait to be read.",
+        "status": 429,
+        "detail": "12 pages wait",
+        "code": "queue_full",
+        "retryable": True,
+        "retry_after": 9,
+    }
+
+
+def test_codes_are_unique_and_every_error_has_a_title() -> None:
+    classes = tree(PagefleetError)
+    assert len({cls.code() for cls in classes}) == len(classes)
+    assert all(cls.__dict__.get("__doc__") for cls in classes)
+
+
+def test_the_tree_in_the_docstring_is_the_tree() -> None:
+    drawn = set(re.findall(r"\b[A-Z][a-z]+(?:[A-Z][a-z]+)+\b", (app.errors.__doc__ or "").split("A class's")[0]))
+    missing = {cls.__name__ for cls in tree(PagefleetError)} - drawn - {"Busy", "Draining", "Forbidden"}
+    assert missing == set()
+    assert issubclass(StartError, PagefleetError)
