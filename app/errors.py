@@ -27,6 +27,8 @@ Everything that reaches a client is an RFC 9457 problem (`problem()`).
 import re
 from typing import Any, ClassVar
 
+RETRY_AFTER_SECONDS = 5
+
 Problem = dict[str, Any]
 """An RFC 9457 problem: type, title, status, detail, code, retryable, and page, limit, retry_after where they apply."""
 
@@ -198,6 +200,12 @@ class ServiceError(PagefleetError):
 
     status = 503
     retryable = True
+
+    def __init__(self, detail: str = "", **extra: Any) -> None:
+        """Without a `retry_after` that is known better, clients are asked to wait for `RETRY_AFTER_SECONDS`."""
+        if self.retryable:
+            extra.setdefault("retry_after", RETRY_AFTER_SECONDS)
+        super().__init__(detail, **extra)
 
 
 class Busy(ServiceError):

@@ -64,9 +64,9 @@ class Gateway:
         rendering = Rendering(settings)
         stack.push_async_callback(rendering.close)
         fleet = Fleet(settings)
+        await self._start_replicas(fleet, stack)  # before the fleet, so that they end after it
         await fleet.start()
         stack.push_async_callback(fleet.stop)
-        await self._start_replicas(fleet, stack)
         profiles = Profiles(settings)
         if settings.profile != "auto":
             profiles[settings.profile]  # raises ProfileUnknown now rather than at the first upload

@@ -45,7 +45,7 @@ async def _gateway(server: str | None) -> AsyncIterator[str]:
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "app", "serve", "--port", "0", "--data-dir", data_dir),
             stdout=asyncio.subprocess.PIPE,
-            env=lifeline.child_environment(),
+            env={"PAGEFLEET_LOG_LEVEL": "warning", **lifeline.child_environment()},
         )
         try:
             assert process.stdout is not None

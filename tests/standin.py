@@ -23,6 +23,7 @@ import json
 import signal
 import socket
 import struct
+import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -161,6 +162,10 @@ class StandIn:
     def url(self) -> str:
         return f"http://{self.host}:{self.port}"
 
+    @property
+    def open_connections(self) -> int:
+        return len(self._connections)
+
     def plan(self, *replies: Reply) -> None:
         """Answer the next calls like this, in order of arrival; before and after them as `always` says."""
         self._plan.extend(replies)
@@ -266,10 +271,11 @@ class StandIn:
                 call.body = b""
 
     async def _answer(self, connection: "_Connection", call: Call, reply: Reply) -> None:
-        await asyncio.sleep(self.seconds if reply.seconds is None else reply.seconds)
+        end = time.monotonic() + (self.seconds if reply.seconds is None else reply.seconds)
+        text = self.text(call) if reply.text is None else reply.text  # hashing the image is part of the service time
+        await asyncio.sleep(end - time.monotonic())
         if reply.fault is Fault.HANG:
             await self._hang()
-        text = self.text(call) if reply.text is None else reply.text
         if reply.status != 200:
             connection.send(reply.status, _error(reply.status), reply.headers)
         elif not call.streamed:

@@ -5,7 +5,7 @@ from fastapi import FastAPI
 import app
 from app.api import documents, events, lanes, probes, problems, results
 from app.api.context import Context
-from app.api.middleware import HeadAsGet, LoopbackOnly, RequestId
+from app.api.middleware import CloseUnread, HeadAsGet, LoopbackOnly, RequestId
 
 
 def create_app(context: Context) -> FastAPI:
@@ -23,5 +23,6 @@ def create_app(context: Context) -> FastAPI:
     application.add_middleware(HeadAsGet)
     if not settings.allow_anonymous:
         application.add_middleware(LoopbackOnly)
+    application.add_middleware(CloseUnread)
     application.add_middleware(RequestId)
     return application

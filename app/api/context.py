@@ -31,7 +31,7 @@ class Context:
     def accepting(self) -> None:
         """Raises `Draining` when nothing new is taken."""
         if self.draining.is_set():
-            raise Draining(retry_after=5)
+            raise Draining()
 
 
 def _context(request: Request) -> Context:

@@ -1,6 +1,8 @@
 """What holds for every request: HEAD like GET, a request id, and who may call at all."""
 
+import asyncio
 import ipaddress
+from contextlib import suppress
 from urllib.parse import urlsplit
 
 import structlog
@@ -14,6 +16,8 @@ from app.errors import Forbidden
 IS_HEAD = "pagefleet.head"
 """Scope key: the request is a HEAD that is served as a GET."""
 
+LINGER_SECONDS = 5.0
+"""How long a client may go on sending a body that nobody wants."""
 MAX_REQUEST_ID_CHARACTERS = 128
 OPEN_PATHS = frozenset({"/livez", "/readyz", "/metrics"})
 """Probes and scrapes come from anywhere and with any Host."""
@@ -59,6 +63,46 @@ class RequestId:
 
         with structlog.contextvars.bound_contextvars(request_id=request_id):
             await self._app(scope, receive, send_with_id)
+
+
+class CloseUnread:
+    """Close the connection after an answer that was given before the whole body was read.
+
+    The server would otherwise receive the rest, gigabytes maybe, to throw it away. It closes a little later than it
+    could: many clients read the answer only when they have sent their body, and lose it if they can't.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or not {"content-length", "transfer-encoding"} & set(Headers(scope=scope).keys()):
+            await self._app(scope, receive, send)
+            return
+        unread = True
+
+        async def receive_noting_end() -> Message:
+            nonlocal unread
+            message = await receive()
+            unread = unread and message["type"] == "http.request" and message.get("more_body", False)
+            return message
+
+        async def linger() -> None:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LINGER_SECONDS):
+                    while unread:
+                        await receive_noting_end()
+
+        async def send_closing(message: Message) -> None:
+            if unread and message["type"] == "http.response.start":
+                MutableHeaders(scope=message)["Connection"] = "close"
+            if unread and message["type"] == "http.response.body" and not message.get("more_body", False):
+                await send({**message, "more_body": True})
+                await linger()
+                message = {"type": "http.response.body", "body": b""}
+            await send(message)
+
+        await self._app(scope, receive_noting_end, send_closing)
 
 
 class LoopbackOnly:

@@ -26,7 +26,7 @@ async def readyz(ctx: Ctx, lanes: Annotated[bool, Query()] = False) -> Response:
     """
     ctx.accepting()
     await ctx.journal.ping()
-    up = sum(lane.taking for lane in ctx.fleet.lanes())
+    up = sum(lane.state.takes_pages for lane in ctx.fleet.lanes())
     if lanes and up == 0:
         raise NotReady()
     return JSONResponse({"status": "ready", "lanes_up": up})

@@ -1,7 +1,9 @@
 """The JSON shapes of documents, pages, events and lanes, as clients see them."""
 
 from datetime import UTC, datetime
-from typing import Any, TypedDict
+from typing import Any
+
+from typing_extensions import TypedDict  # pydantic takes that of `typing` from Python 3.12 on
 
 from app.documents.progress import progress_of
 from app.documents.records import Document, Event, Page, Warn

@@ -24,7 +24,7 @@ async def encode(events: AsyncIterator[StreamEvent | None], media_type: str) -> 
     """Events as bytes of `media_type`, one item an event; a heartbeat keeps proxies from cutting a quiet stream."""
     async for event in events:
         if media_type == SSE:
-            yield _sse(event) if event else b": heartbeat\n\n"
+            yield _sse(event) if event else b": heartbeat\n"
         else:
             yield _json_line(event.data if event else {"event": "heartbeat"})
 

@@ -25,6 +25,8 @@ class Attempt:
         self.started_at = time.monotonic()
         self.progress_at = math.inf
         """When the replica was last heard of; infinite while no answer is awaited."""
+        self.model = lane.model or ""
+        """What the replica calls its model."""
         self._lane = lane
         self._deadline: asyncio.Timeout | None = None
         self._ended_by: AttemptError | None = None

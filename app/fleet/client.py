@@ -1,5 +1,6 @@
 """The HTTP client of one endpoint: streamed chat completions, with every fault as the attempt error that it means."""
 
+import asyncio
 import json
 import ssl
 import time
@@ -8,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
+import httpcore
 import httpx
 import httpx_sse
 
@@ -41,24 +43,31 @@ class Answer:
     model: str
 
 
-class _RetryingTransport(httpx.AsyncHTTPTransport):
-    """Sends a request again when a kept-alive connection was reset before the first byte of its response.
+class _Transport(httpx.AsyncHTTPTransport):
+    """Knows whether a request opened its connection, and makes up for two things that go wrong otherwise.
 
-    The server may close an idle connection just as a request leaves on it; that says nothing about its health.
+    A kept-alive connection reset before the first byte of a response says nothing about the server's health: it may
+    have closed the idle connection just as the request left on it. The request is sent again.
+    A request cancelled between its connection's opening and its first byte leaves that connection open and forgotten
+    in httpcore's pool (1.0.9). It is closed.
     """
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        connected = False
+        opened: list[httpcore.AsyncNetworkStream] = []
 
-        async def trace(event: str, _: dict[str, Any]) -> None:
-            nonlocal connected
-            connected = connected or event == "connection.connect_tcp.started"
+        async def trace(event: str, info: dict[str, Any]) -> None:
+            if event == "connection.connect_tcp.complete":
+                opened.append(info["return_value"])
 
         request.extensions["trace"] = trace
         try:
             return await super().handle_async_request(request)
+        except asyncio.CancelledError:
+            for stream in opened:
+                await stream.aclose()
+            raise
         except (httpx.ReadError, httpx.WriteError, httpx.RemoteProtocolError):
-            if connected:
+            if opened:
                 raise
         return await super().handle_async_request(request)
 
@@ -87,7 +96,7 @@ def open_client(url: str, api_key: str | None) -> httpx.AsyncClient:
         base_url=url,
         headers={} if api_key is None else {"Authorization": f"Bearer {api_key}"},
         timeout=httpx.Timeout(None, connect=CONNECT_SECONDS),
-        transport=_RetryingTransport(verify=_tls(), trust_env=False, limits=limits),
+        transport=_Transport(verify=_tls(), trust_env=False, limits=limits),
         trust_env=False,
     )
 

@@ -70,9 +70,9 @@ class Fleet:
         """Models of all lanes that have ever said theirs, whatever their state."""
         return {lane.model for lane in self._lanes() if lane.model is not None}
 
-    def has_lanes(self, serves: Serves) -> bool:
-        """Whether any lane that serves takes pages, be it full."""
-        return any(lane.allowed for lane in self._serving(serves))
+    def has_lanes(self, serves: Serves, avoid: Collection[str] = ()) -> bool:
+        """Whether any lane that serves takes pages, be it full; those whose ids are in `avoid` don't count."""
+        return any(lane.allowed for lane in self._serving(serves) if lane.id not in avoid)
 
     def window(self, serves: Serves) -> int:
         """Attempts that the lanes which serve may have in flight now, together."""

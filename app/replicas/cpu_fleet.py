@@ -42,7 +42,7 @@ def cpu_commands(count: int, *, host: str = "127.0.0.1", port: int = 0) -> list[
             argv=_argv(host),
             ready=_READY,
             port=port + index if port else 0,
-            environment={"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            environment={"PYTHONPATH": os.pathsep.join(path or str(Path.cwd()) for path in sys.path)},
         )
         for index in range(count)
     ]

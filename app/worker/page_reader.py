@@ -115,7 +115,7 @@ class PageReader:
 
 
 async def _ask(attempt: Attempt, profile: Profile, drawing: Drawing) -> tuple[Answer, Reading]:
-    before, after = profile.request(attempt.lane.model)
+    before, after = profile.request(attempt.model)
     answer = await attempt.complete((before, drawing.image_base64, after))
     try:
         return answer, profile.judge(answer.text, answer.finish_reason)

@@ -18,6 +18,8 @@ from tests.waiting import until
 
 START_SECONDS = 60
 """Deadline for the start line."""
+TAKING_PAGES = ("up", "probation", "half_open")
+"""Lane states; a lane that comes back is half-open until it has read a page."""
 END_SECONDS = 120
 """Deadline for anything that a test waits for; usually it takes a few seconds."""
 
@@ -70,7 +72,7 @@ class Gateway:
         """Return when `count` lanes take pages."""
 
         async def up() -> bool:
-            return sum(lane["state"] in ("up", "probation") for lane in await self.lanes()) >= count
+            return sum(lane["state"] in TAKING_PAGES for lane in await self.lanes()) >= count
 
         await until(up)
 

@@ -42,8 +42,17 @@ class Row:
 
     @cached_property
     def height(self) -> float:
-        """Height of a typical character's box: boxes weigh by their text."""
-        return sum(line.height * len(line.text) for line in self.lines) / sum(len(line.text) for line in self.lines)
+        """Typical height of its boxes: they weigh by their text."""
+        return sum(line.height * len(line.text) for line in self.lines) / self._characters
+
+    @cached_property
+    def character_width(self) -> float:
+        """Typical width of its characters."""
+        return sum(line.box.right - line.box.left for line in self.lines) / self._characters
+
+    @cached_property
+    def _characters(self) -> int:
+        return sum(len(line.text) for line in self.lines)
 
     @property
     def is_prose(self) -> bool:

@@ -156,6 +156,18 @@ async def test_cancelling_closes_the_connection(replica: StandIn, client: httpx.
     assert task.cancelled()
 
 
+async def test_cancelling_at_any_moment_leaves_no_connection_open(replica: StandIn, client: httpx.AsyncClient) -> None:
+    replica.seconds = 60
+    for turns in range(60):  # of the event loop; the server has the request after about 15
+        task = asyncio.create_task(ask(client))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.wait([task])
+    assert 0 < len(replica.calls) < 60
+    await until(lambda: replica.open_connections == 0)
+
+
 async def test_each_event_is_progress(replica: StandIn, client: httpx.AsyncClient) -> None:
     seen: list[int] = []
     replica.plan(Reply(chunks=10))

@@ -10,5 +10,5 @@ from tests.unit.replicas.processes import CPU_SERVER, READY, next_line, python
 @pytest.fixture(scope="session")
 def replica_url() -> Iterator[str]:
     """Base URL of an embedded OCR server in a process of its own."""
-    with python(*CPU_SERVER) as process:
+    with python(*CPU_SERVER, life_seconds=600) as process:
         yield next_line(process).removeprefix(READY)

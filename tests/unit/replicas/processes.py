@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,13 +15,16 @@ READY = "pagefleet cpu replica listening on "
 
 
 @contextmanager
-def python(*arguments: str) -> Iterator[subprocess.Popen[str]]:
-    """A Python process; killed at the end where it still runs."""
+def python(*arguments: str, life_seconds: float = DEADLINE_SECONDS) -> Iterator[subprocess.Popen[str]]:
+    """A Python process; killed at the end, or after `life_seconds`, so that nobody waits for its output for ever."""
     command = [sys.executable, *arguments]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=child_environment()) as process:
+        deadline = threading.Timer(life_seconds, process.kill)
+        deadline.start()
         try:
             yield process
         finally:
+            deadline.cancel()
             process.kill()
 
 

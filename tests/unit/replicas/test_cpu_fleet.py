@@ -1,4 +1,5 @@
 import importlib.util
+import sys
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,14 @@ def test_the_command_line_names_host_and_port() -> None:
     argv = list(command.argv(1234))
     assert argv[argv.index("--host") + 1] == "0.0.0.0"
     assert argv[argv.index("--port") + 1] == "1234"
+
+
+def test_children_import_what_their_parent_does(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", ["", "/elsewhere"])
+    [command] = cpu_commands(1)
+    assert command.environment["PYTHONPATH"] == f"{tmp_path}:/elsewhere"
+    assert "-P" in command.argv(0)
 
 
 def test_the_ready_line_gives_the_url() -> None:

@@ -40,6 +40,11 @@ def test_the_noise_of_box_heights_makes_no_heading(height: float) -> None:
     assert "#" not in markdown(page((BODY, 100, 34), ("Methods", 190, height), (BODY, 280, 34)))
 
 
+def test_a_box_that_is_tall_by_accident_is_no_heading() -> None:
+    tall = Line("Methods and results", Box(100, 180, 100 + 19 * 13.6, 225), 0.99)
+    assert "#" not in markdown([*page((BODY, 100, 34)), tall, *page((BODY, 280, 34))])
+
+
 @pytest.mark.parametrize("text", ["1", "(7)", "12 %"])
 def test_large_numbers_are_no_headings(text: str) -> None:
     assert "#" not in markdown(page((BODY, 100, 34), (text, 190, 70), (BODY, 300, 34)))

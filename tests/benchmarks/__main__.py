@@ -1,0 +1,21 @@
+"""All benchmarks, one after the other: `python -m tests.benchmarks`. They print figures and assert next to nothing."""
+
+import asyncio
+import tempfile
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from tests.benchmarks.fairness import letter_behind_a_book
+from tests.benchmarks.throughput import share_of_ideal
+
+BENCHMARKS: list[Callable[[Path], Awaitable[None]]] = [share_of_ideal, letter_behind_a_book]
+
+
+async def main() -> None:
+    for benchmark in BENCHMARKS:
+        with tempfile.TemporaryDirectory(prefix="pagefleet-benchmark-") as folder:
+            await benchmark(Path(folder))
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
