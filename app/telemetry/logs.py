@@ -40,5 +40,5 @@ def configure_logging(level: str) -> None:
         )
     )
     logging.basicConfig(handlers=[handler], level=level.upper(), force=True)
-    for noisy in ("httpx", "httpcore", "aiosqlite", "asyncio", "alembic", "python_multipart"):
+    for noisy in ("httpx", "httpcore", "asyncio", "alembic", "python_multipart"):
         logging.getLogger(noisy).setLevel(max(logging.WARNING, logging.getLevelName(level.upper())))

@@ -2,6 +2,7 @@
 
 import asyncio
 import sqlite3
+import threading
 from collections.abc import AsyncIterator
 from contextlib import closing
 from pathlib import Path
@@ -14,6 +15,7 @@ from app.errors import StoreUnavailable
 from app.journal import database as database_module
 from app.journal.database import Database, Transaction
 from app.journal.tables import metadata, tenants
+from tests.waiting import until
 
 
 @pytest.fixture
@@ -36,7 +38,7 @@ class Add:
         self.name = name
         self.fault = fault
         self.runs = 0
-        self.started = asyncio.Event()
+        self.started = threading.Event()
         self.announced = 0
 
     def __call__(self, transaction: Transaction) -> None:
@@ -87,11 +89,18 @@ async def test_our_own_mistakes_are_not_the_stores(database: Database) -> None:
 
 async def test_a_cancelled_caller_leaves_the_transaction_to_its_end(database: Database) -> None:
     work = Add("a")
-    writing = asyncio.create_task(database.write(work))
-    await work.started.wait()
+    may_end = threading.Event()
+
+    def slowly(transaction: Transaction) -> None:
+        work(transaction)
+        may_end.wait(30)
+
+    writing = asyncio.create_task(database.write(slowly))
+    await until(work.started.is_set)
     writing.cancel()
     with pytest.raises(asyncio.CancelledError):
         await writing
+    may_end.set()
 
     await database.write(Add("b"))
 

@@ -12,7 +12,7 @@ import anyio
 import httpx
 import pytest
 
-from app.replicas import child
+from app.replicas import backoff, child
 from app.replicas.command import ReplicaCommand
 from app.replicas.cpu_fleet import cpu_commands
 from app.replicas.replica import ReplicaProcess, ReplicaState
@@ -138,13 +138,19 @@ async def test_helpers_of_a_dead_replica_are_killed_with_it(tmp_path: Path) -> N
         assert not is_alive(helper)
 
 
-async def test_a_replica_that_never_gets_ready_is_tried_again_and_never_said_to_be_up() -> None:
+async def test_a_replica_that_never_gets_ready_is_tried_again_and_never_said_to_be_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(backoff, "FIRST_SECONDS", 0.01)
     async with running(command("sys.exit(2)")) as fleet:
         await until(lambda: fleet.first.restarts >= 2)
     assert fleet.said == []
 
 
-async def test_a_program_that_does_not_exist_is_tried_again() -> None:
+async def test_a_program_that_does_not_exist_is_tried_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(backoff, "FIRST_SECONDS", 0.01)
     missing = ReplicaCommand("missing", lambda port: ["/no/such/program"], READY)
     async with running(missing, command(SERVE)) as fleet:
         await until(lambda: fleet.first.restarts >= 1 and fleet.supervisor.processes()[1].state is ReplicaState.UP)

@@ -32,12 +32,14 @@ class GatedEngine(FixedEngine):
 
     def __init__(self, *texts: str) -> None:
         super().__init__(*texts)
+        self.close()
+
+    def close(self) -> None:
+        """Close the gate and forget the pages."""
         self.gate = threading.Event()
-        self.entered = threading.Event()
         self.images: list[bytes] = []
 
     def read(self, image: bytes) -> list[Line]:
         self.images.append(image)
-        self.entered.set()
         assert self.gate.wait(30)
         return self._lines

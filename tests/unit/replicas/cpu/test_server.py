@@ -22,6 +22,8 @@ CHAT = "/v1/chat/completions"
 PAGE = encode(draw_page([("Hello", BODY_SIZE)], size=(300, 200)))
 DEADLINE_SECONDS = 20
 
+Gated = tuple[GatedEngine, httpx.AsyncClient]
+
 
 @asynccontextmanager
 async def serving(engine: Engine) -> AsyncIterator[httpx.AsyncClient]:
@@ -43,6 +45,28 @@ async def client() -> AsyncIterator[httpx.AsyncClient]:
     """Of a server that finds the lines `one` and `two` on every page."""
     async with serving(FixedEngine("one", "two")) as client:
         yield client
+
+
+@pytest.fixture(scope="module")
+async def faulty() -> AsyncIterator[httpx.AsyncClient]:
+    """Of a server whose engine fails on every page."""
+    async with serving(FaultyEngine()) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+async def gated_server() -> AsyncIterator[Gated]:
+    engine = GatedEngine("text")
+    async with serving(engine) as client:
+        yield engine, client
+
+
+@pytest.fixture
+def gated(gated_server: Gated) -> Gated:
+    """An engine with its gate closed, and a client of its server."""
+    engine, _ = gated_server
+    engine.close()
+    return gated_server
 
 
 def ask(image: bytes = PAGE, **fields: Any) -> dict[str, Any]:
@@ -110,18 +134,18 @@ async def test_usage_is_not_streamed_unasked(client: httpx.AsyncClient) -> None:
     assert not any("usage" in chunk for chunk in chunks)
 
 
-async def test_the_role_is_sent_before_the_page_is_read() -> None:
-    engine = GatedEngine("text")
-    async with serving(engine) as client, client.stream("POST", CHAT, json=ask(stream=True)) as response:
+async def test_the_role_is_sent_before_the_page_is_read(gated: Gated) -> None:
+    engine, client = gated
+    async with client.stream("POST", CHAT, json=ask(stream=True)) as response:
         lines = response.aiter_lines()
         assert json.loads((await anext(lines)).removeprefix("data: "))["choices"][0]["delta"]["role"] == "assistant"
         engine.gate.set()
         assert [line async for line in lines if line][-1] == "data: [DONE]"
 
 
-async def test_it_answers_while_a_page_is_read_and_shows_its_load() -> None:
-    engine = GatedEngine("text")
-    async with serving(engine) as client, asyncio.TaskGroup() as tasks:
+async def test_it_answers_while_a_page_is_read_and_shows_its_load(gated: Gated) -> None:
+    engine, client = gated
+    async with asyncio.TaskGroup() as tasks:
         answers = [tasks.create_task(client.post(CHAT, json=ask())) for _ in range(3)]
         await until(lambda waiting: waiting == 2, client, 'vllm:num_requests_waiting{engine="0",model_name=')
         assert await metric(client, "vllm:num_requests_running") == 1
@@ -133,22 +157,22 @@ async def test_it_answers_while_a_page_is_read_and_shows_its_load() -> None:
         assert await metric(client, "vllm:num_requests_running") == 0
 
 
-async def test_the_step_counter_moves_with_every_stage_of_a_page() -> None:
-    engine = GatedEngine("text")
-    async with serving(engine) as client, asyncio.TaskGroup() as tasks:
-        assert await metric(client, "pagefleet_replica_steps_total") == 0
+async def test_the_step_counter_moves_with_every_stage_of_a_page(gated: Gated) -> None:
+    engine, client = gated
+    async with asyncio.TaskGroup() as tasks:
+        before = await metric(client, "pagefleet_replica_steps_total")
         answer = tasks.create_task(client.post(CHAT, json=ask()))
-        await until(lambda steps: steps == 1, client, "pagefleet_replica_steps_total")
+        await until(lambda steps: steps == before + 1, client, "pagefleet_replica_steps_total")
         engine.gate.set()
         await answer
-        assert await metric(client, "pagefleet_replica_steps_total") == 4
+        assert await metric(client, "pagefleet_replica_steps_total") == before + 4
 
 
 @pytest.mark.parametrize("stream", [False, True])
-async def test_a_waiting_page_whose_client_is_gone_is_never_read(stream: bool) -> None:
-    engine = GatedEngine("text")
+async def test_a_waiting_page_whose_client_is_gone_is_never_read(gated: Gated, stream: bool) -> None:
+    engine, client = gated
     other = encode(draw_page([("Other", BODY_SIZE)], size=(300, 200)))
-    async with serving(engine) as client, asyncio.TaskGroup() as tasks:
+    async with asyncio.TaskGroup() as tasks:
         first = tasks.create_task(client.post(CHAT, json=ask()))
         await until(lambda running: running == 1, client, "vllm:num_requests_running")
         second = tasks.create_task(client.post(CHAT, json=ask(other, stream=stream)))
@@ -161,9 +185,9 @@ async def test_a_waiting_page_whose_client_is_gone_is_never_read(stream: bool) -
     assert engine.images == [PAGE, PAGE]
 
 
-async def test_a_page_being_read_keeps_the_slot_when_its_client_leaves() -> None:
-    engine = GatedEngine("text")
-    async with serving(engine) as client, asyncio.TaskGroup() as tasks:
+async def test_a_page_being_read_keeps_the_slot_when_its_client_leaves(gated: Gated) -> None:
+    engine, client = gated
+    async with asyncio.TaskGroup() as tasks:
         gone = tasks.create_task(client.post(CHAT, json=ask()))
         await until(lambda running: running == 1, client, "vllm:num_requests_running")
         gone.cancel()
@@ -188,19 +212,17 @@ async def test_an_unknown_model_is_not_found(client: httpx.AsyncClient) -> None:
     assert response.json()["error"]["type"] == "NotFoundError"
 
 
-async def test_an_engine_that_fails_is_an_internal_error_and_the_server_goes_on() -> None:
-    async with serving(FaultyEngine()) as client:
-        for _ in range(2):
-            response = await client.post(CHAT, json=ask())
-            assert response.status_code == 500
-            error = response.json()["error"]
-            assert (error["type"], error["code"]) == ("InternalServerError", 500)
-            assert "no memory left" in error["message"]
+async def test_an_engine_that_fails_is_an_internal_error_and_the_server_goes_on(faulty: httpx.AsyncClient) -> None:
+    for _ in range(2):
+        response = await faulty.post(CHAT, json=ask())
+        assert response.status_code == 500
+        error = response.json()["error"]
+        assert (error["type"], error["code"]) == ("InternalServerError", 500)
+        assert "no memory left" in error["message"]
 
 
-async def test_an_engine_that_fails_ends_a_stream_with_an_error_and_no_stop() -> None:
-    async with serving(FaultyEngine()) as client:
-        opening, error = events(await client.post(CHAT, json=ask(stream=True)))
+async def test_an_engine_that_fails_ends_a_stream_with_an_error_and_no_stop(faulty: httpx.AsyncClient) -> None:
+    opening, error = events(await faulty.post(CHAT, json=ask(stream=True)))
     assert opening["choices"][0]["finish_reason"] is None
     assert error["error"]["type"] == "InternalServerError"
 
