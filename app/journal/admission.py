@@ -18,7 +18,7 @@ from app.telemetry.metrics import PAGES_QUEUED
 QUEUE_DEPTH = select(func.coalesce(func.sum(tenants.c.pages_queued), 0)).where(TENANT_HAS_QUEUED)
 
 _PAGES_A_STATEMENT = 1000
-"""The event loop makes the parameters of a statement in one go: about 5 ms for so many pages."""
+"""The parameters of a statement are made in one go: about 5 ms of the interpreter for so many pages."""
 
 
 class Admission:
