@@ -18,29 +18,32 @@ T = TypeVar("T")
 class _Party:
     """A tenant or a document in the order.
 
-    Among equal passes a newcomer goes first, so that it waits for one page only; but whoever was overtaken so goes
-    before the next newcomer, so that a stream of newcomers can't starve it.
+    Among equal passes a newcomer goes first, so that it waits for one page only. Whoever was overtaken so goes before
+    later newcomers, first come first served: a stream of newcomers can't starve it.
     """
 
     pass_: int = 0
+    since: int = 0
+    """Turn at which it came to its pass."""
     served: bool = False
     overtaken: bool = False
-    arrival: int = 0
 
     @property
     def rank(self) -> tuple[int, bool, bool, int]:
-        return self.pass_, not self.overtaken, self.served, self.arrival
+        return self.pass_, not self.overtaken, self.served and not self.overtaken, self.since
 
-    def serve(self, step: int, rivals: Iterable["_Party"]) -> None:
+    def serve(self, step: int, turn: int, rivals: Iterable["_Party"]) -> None:
         for rival in rivals:
             rival.overtaken |= rival is not self and rival.pass_ == self.pass_
-        self.pass_ += step
+        self._move(self.pass_ + step, turn)
         self.served = True
-        self.overtaken = False
 
-    def join(self, in_use: Iterable["_Party"], known: Iterable["_Party"]) -> None:
+    def join(self, turn: int, in_use: Iterable["_Party"], known: Iterable["_Party"]) -> None:
         last = max((other.pass_ for other in known), default=0)
-        self.pass_ = joining_pass(self.pass_, (other.pass_ for other in in_use), last)
+        self._move(joining_pass(self.pass_, (other.pass_ for other in in_use), last), turn)
+
+    def _move(self, pass_: int, turn: int) -> None:
+        self.pass_, self.since, self.overtaken = pass_, turn, False
 
 
 @dataclass(slots=True)
@@ -66,7 +69,7 @@ class FairQueue(Generic[T]):
 
     def __init__(self) -> None:
         self._tenants: dict[str, _TenantQueue[T]] = {}
-        self._arrivals = 0
+        self._turn = 0
 
     @property
     def _waiting(self) -> list[_TenantQueue[T]]:
@@ -77,15 +80,13 @@ class FairQueue(Generic[T]):
 
     def push(self, claim: Claim, item: T) -> None:
         """Add the item of a page. A tenant or document that had none waiting joins at the smallest pass in use."""
-        self._arrivals += 1
-        tenant = self._tenants.setdefault(claim.tenant, _TenantQueue(arrival=self._arrivals))
+        self._turn += 1
+        tenant = self._tenants.setdefault(claim.tenant, _TenantQueue())
         if not tenant.waiting:
-            tenant.join(self._waiting, self._tenants.values())
-        document = tenant.documents.setdefault(
-            claim.document_id, _DocumentQueue(arrival=self._arrivals, step=stride(claim.priority))
-        )
+            tenant.join(self._turn, self._waiting, self._tenants.values())
+        document = tenant.documents.setdefault(claim.document_id, _DocumentQueue(step=stride(claim.priority)))
         if not document.pages:
-            document.join(tenant.waiting, tenant.documents.values())
+            document.join(self._turn, tenant.waiting, tenant.documents.values())
         document.pages[claim.page] = item
 
     def in_order(self) -> Iterator[T]:
@@ -99,8 +100,9 @@ class FairQueue(Generic[T]):
         """Take out the item of a page that is dispatched now; KeyError when it doesn't wait here."""
         tenant = self._tenants[claim.tenant]
         document = tenant.documents[claim.document_id]
-        tenant.serve(TENANT_STRIDE, self._waiting)
-        document.serve(document.step, tenant.waiting)
+        self._turn += 1
+        tenant.serve(TENANT_STRIDE, self._turn, self._waiting)
+        document.serve(document.step, self._turn, tenant.waiting)
         return document.pages.pop(claim.page)
 
     def discard(self, claim: Claim) -> None:

@@ -51,15 +51,24 @@ def test_a_newcomer_is_next_however_much_waits() -> None:
     assert serve(queue) == [("small", 1)]
 
 
-def test_a_stream_of_newcomers_does_not_starve_who_waits() -> None:
+def test_who_was_overtaken_goes_before_the_next_newcomers() -> None:
     queue: FairQueue[Claim] = FairQueue()
     push(queue, *(claim("big", page) for page in range(1, 50)))
     serve(queue, 5)
+    push(queue, claim("first", 1))
+    assert serve(queue) == [("first", 1)]
+    push(queue, claim("second", 1), claim("third", 1))
+    assert serve(queue) == [("big", 6)]
+
+
+def test_a_stream_of_newcomers_leaves_the_rest_to_who_waits() -> None:
+    queue: FairQueue[Claim] = FairQueue()
+    push(queue, *(claim("big", page) for page in range(1, 50)))
     served = []
     for arrival in range(20):
-        push(queue, claim(f"new{arrival}", 1), claim(f"newer{arrival}", 1))
-        served += serve(queue)
-    assert sum(document == "big" for document, _ in served) >= 5
+        push(queue, claim(f"new{arrival}", 1))
+        served += serve(queue, 2)
+    assert sum(document == "big" for document, _ in served) >= 19
 
 
 def test_priority_is_weight() -> None:
