@@ -10,37 +10,10 @@ import httpx
 import pytest
 
 from tests.pdfs import numbered_pdf
+from tests.processes import children, command_line, is_alive
 from tests.standin import Reply, StandIn
 from tests.system.gateway import Gateway, running_gateway
 from tests.waiting import until
-
-
-def children(pid: int) -> list[int]:
-    """Processes whose parent is `pid`."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                status = (entry / "stat").read_text()
-            except OSError:
-                continue
-            if int(status.rpartition(")")[2].split()[1]) == pid:
-                found.append(int(entry.name))
-    return found
-
-
-def command(pid: int) -> str:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
-    except OSError:
-        return ""
-
-
-def alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
 
 
 async def all_busy(gateway: Gateway) -> bool:
@@ -61,10 +34,10 @@ async def test_a_killed_gateway_leaves_no_process_and_loses_no_page(tmp_path: Pa
         document = await gateway.post(numbered_pdf(20))
         await pages_done(gateway, document["id"], 5)
         orphans = children(gateway.process.pid)
-        assert any("app.replicas.cpu" in command(pid) for pid in orphans)
-        assert any("app.rendering.child" in command(pid) for pid in orphans)
+        assert any("app.replicas.cpu" in command_line(pid) for pid in orphans)
+        assert any("app.rendering.child" in command_line(pid) for pid in orphans)
         await gateway.kill()
-    await until(lambda: not any(map(alive, orphans)), seconds=10)
+    await until(lambda: not any(map(is_alive, orphans)), seconds=10)
 
     async with running_gateway(tmp_path, environment={"PAGEFLEET_CPU_REPLICAS": "2"}) as gateway:
         state = (await gateway.client.get(document["links"]["self"])).json()
@@ -83,7 +56,7 @@ async def test_a_killed_replica_fails_no_page_and_comes_back(tmp_path: Path) -> 
         document = await gateway.post(numbered_pdf(12))
         await pages_done(gateway, document["id"], 2)
         await until(lambda: all_busy(gateway))
-        victim = next(pid for pid in children(gateway.process.pid) if "app.replicas.cpu" in command(pid))
+        victim = next(pid for pid in children(gateway.process.pid) if "app.replicas.cpu" in command_line(pid))
         os.kill(victim, signal.SIGKILL)
         end = await gateway.ended(document["id"])
         await gateway.lanes_up(2)

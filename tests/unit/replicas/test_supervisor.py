@@ -18,7 +18,7 @@ from app.replicas.cpu_fleet import cpu_commands
 from app.replicas.replica import ReplicaProcess, ReplicaState
 from app.replicas.supervisor import Supervisor
 from app.telemetry import metrics
-from tests.unit.replicas.processes import DEADLINE_SECONDS, is_alive, next_line, python
+from tests.processes import DEADLINE_SECONDS, is_alive, next_line, python
 
 READY = re.compile(r"^ready at (?P<url>\S+)$")
 SERVE = """

@@ -6,7 +6,7 @@ import pytest
 from app.replicas.cpu import MODEL
 from app.replicas.cpu.chat import ChatAnswer, ChatRequest
 from app.replicas.cpu.errors import InvalidRequest, ModelNotFound
-from tests.unit.replicas.pages import chat_body
+from tests.pages import chat_body
 
 URL = "data:image/jpeg;base64,AAAA"
 TEXT_ONLY = [{"role": "user", "content": "Hello"}]

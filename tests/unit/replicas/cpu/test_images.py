@@ -7,7 +7,7 @@ from PIL import Image
 
 from app.replicas.cpu.errors import InvalidRequest
 from app.replicas.cpu.images import MAX_IMAGE_PIXELS, decode_image
-from tests.unit.replicas.pages import BODY_SIZE, data_url, draw_page, encode
+from tests.pages import BODY_SIZE, data_url, draw_page, encode
 
 PAGE = draw_page([("Hello", BODY_SIZE)], size=(300, 200))
 

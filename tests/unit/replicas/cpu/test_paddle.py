@@ -4,7 +4,7 @@ import pytest
 
 from app.errors import StartError
 from app.replicas.cpu.paddle import PaddleEngine
-from tests.unit.replicas.pages import BODY_SIZE, draw_page, encode
+from tests.pages import BODY_SIZE, draw_page, encode
 
 
 def test_lines_have_text_box_and_confidence() -> None:

@@ -15,8 +15,8 @@ import uvicorn
 from app.replicas.cpu import MODEL
 from app.replicas.cpu.engine import Engine
 from app.replicas.cpu.server import MAX_BODY_BYTES, create_app
+from tests.pages import BODY_SIZE, chat_body, data_url, draw_page, encode
 from tests.unit.replicas.cpu.engines import FaultyEngine, FixedEngine, GatedEngine
-from tests.unit.replicas.pages import BODY_SIZE, chat_body, data_url, draw_page, encode
 
 CHAT = "/v1/chat/completions"
 PAGE = encode(draw_page([("Hello", BODY_SIZE)], size=(300, 200)))

@@ -5,7 +5,7 @@ import pytest
 
 from app.errors import StartError
 from app.replicas.up import replicas_up
-from tests.unit.replicas.processes import DEADLINE_SECONDS, next_line, python
+from tests.processes import DEADLINE_SECONDS, next_line, python
 
 UP = """
 import asyncio, sys

@@ -1,5 +1,6 @@
 """Real processes for the tests; none outlives its test."""
 
+import os
 import subprocess
 import sys
 import threading
@@ -35,5 +36,30 @@ def next_line(process: subprocess.Popen[str]) -> str:
 
 def is_alive(pid: int) -> bool:
     """Zombies, which wait for an init that is not ours, count as dead."""
-    stat = Path(f"/proc/{pid}/stat")
-    return stat.exists() and stat.read_text().rpartition(")")[2].split()[0] != "Z"
+    return _stat(pid)[:1] not in ([], ["Z"])
+
+
+def command_line(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+    except OSError:
+        return ""
+
+
+def children(pid: int) -> list[int]:
+    """Processes whose parent is `pid`."""
+    pids = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
+    return [child for child in pids if _stat(child)[1:2] == [str(pid)]]
+
+
+def cpu_seconds(pid: int) -> float:
+    """User and system time so far of `pid` and of the children that it has waited for."""
+    return sum(map(int, _stat(pid)[11:15])) / os.sysconf("SC_CLK_TCK")
+
+
+def _stat(pid: int) -> list[str]:
+    """Fields of /proc/PID/stat from the state on; none for a process that is gone."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return []

@@ -9,8 +9,8 @@ import sys
 import httpx
 import pytest
 
-from tests.unit.replicas.pages import BODY_SIZE, chat_body, data_url, draw_page, encode
-from tests.unit.replicas.processes import CPU_SERVER, DEADLINE_SECONDS, READY, next_line, python
+from tests.pages import BODY_SIZE, chat_body, data_url, draw_page, encode
+from tests.processes import CPU_SERVER, DEADLINE_SECONDS, READY, next_line, python
 
 PAGE = encode(
     draw_page(
