@@ -1,11 +1,9 @@
 """The embedded OCR server (`pagefleet replicas up --engine cpu`): it needs no prompt and answers with Markdown."""
 
+from app.documents.models import CPU_MODEL
 from app.documents.records import ImageSpec
 from app.profiles.answer import complete_text
 from app.profiles.profile import Reading, chat_request
-
-CPU_MODEL = "pagefleet-cpu"
-"""Model name that the embedded server reports."""
 
 A4_AT_200_DPI_PIXELS = 2339
 """Longest side: line crops come from the source image, and 200 DPI read best at a cost that hardly grows with DPI."""

@@ -1,8 +1,8 @@
 """Any vision model that speaks chat completions: prompt, image size and token limit come from the settings."""
 
+from app.documents.models import CPU_MODEL
 from app.documents.records import ImageSpec
 from app.profiles.answer import complete_text
-from app.profiles.cpu import CPU_MODEL
 from app.profiles.profile import Reading, chat_request
 
 

@@ -7,6 +7,3 @@ reader      the one slot: pages in line, engine, layout
 engine      the `Engine` protocol          paddle   faster-paddle with PP-OCRv6 tiny
 layout      lines to Markdown              rows, paragraphs
 """
-
-MODEL = "pagefleet-cpu"
-"""Model name that the server reports and answers to."""

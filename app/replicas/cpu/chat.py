@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from app.replicas.cpu import MODEL
+from app.documents.models import CPU_MODEL
 from app.replicas.cpu.errors import InvalidRequest, ModelNotFound
 
 _BLOCK_ENDS = re.compile(r"(?<=\n\n)")
@@ -32,7 +32,7 @@ class ChatRequest:
         if not isinstance(fields, dict):
             raise InvalidRequest("the body is a JSON object")
         model = fields.get("model")
-        if model not in (None, MODEL):
+        if model not in (None, CPU_MODEL):
             raise ModelNotFound(f"The model `{model}` does not exist.", "model")
         options = fields.get("stream_options")
         return cls(
@@ -73,7 +73,7 @@ class ChatAnswer:
         self._head = {
             "id": f"chatcmpl-{request_id or uuid.uuid4().hex}",
             "created": int(time.time()),
-            "model": MODEL,
+            "model": CPU_MODEL,
             "system_fingerprint": fingerprint,
         }
 

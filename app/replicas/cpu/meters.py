@@ -2,7 +2,7 @@
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
 
-from app.replicas.cpu import MODEL
+from app.documents.models import CPU_MODEL
 
 SLOTS = 1
 
@@ -27,4 +27,4 @@ class Meters:
         return generate_latest(self._registry)
 
     def _load(self, name: str, documentation: str) -> Gauge:
-        return Gauge(name, documentation, ["engine", "model_name"], registry=self._registry).labels("0", MODEL)
+        return Gauge(name, documentation, ["engine", "model_name"], registry=self._registry).labels("0", CPU_MODEL)

@@ -15,7 +15,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from app.replicas.cpu import MODEL
+from app.documents.models import CPU_MODEL
 from app.replicas.cpu.chat import ChatAnswer, ChatRequest
 from app.replicas.cpu.engine import Engine
 from app.replicas.cpu.errors import BodyTooLarge, ChatError, error_body
@@ -76,7 +76,7 @@ class ChatServer:
         yield "data: [DONE]\n\n"
 
     async def models(self, _: Request) -> Response:
-        model = {"id": MODEL, "object": "model", "owned_by": "pagefleet", "root": MODEL, "parent": None}
+        model = {"id": CPU_MODEL, "object": "model", "owned_by": "pagefleet", "root": CPU_MODEL, "parent": None}
         return JSONResponse({"object": "list", "data": [model]})
 
     async def health(self, _: Request) -> Response:

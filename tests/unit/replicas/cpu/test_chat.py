@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from app.replicas.cpu import MODEL
+from app.documents.models import CPU_MODEL
 from app.replicas.cpu.chat import ChatAnswer, ChatRequest
 from app.replicas.cpu.errors import InvalidRequest, ModelNotFound
 from tests.pages import chat_body
@@ -20,7 +20,7 @@ def parse(body: Any) -> ChatRequest:
     ("fields", "stream", "usage"),
     [
         ({}, False, False),
-        ({"model": MODEL, "stream": True}, True, False),
+        ({"model": CPU_MODEL, "stream": True}, True, False),
         ({"stream": True, "stream_options": {"include_usage": True}, "temperature": 0}, True, True),
     ],
 )

@@ -12,7 +12,7 @@ import httpx
 import pytest
 import uvicorn
 
-from app.replicas.cpu import MODEL
+from app.documents.models import CPU_MODEL
 from app.replicas.cpu.engine import Engine
 from app.replicas.cpu.server import MAX_BODY_BYTES, create_app
 from tests.pages import BODY_SIZE, chat_body, data_url, draw_page, encode
@@ -98,14 +98,14 @@ async def test_health_is_an_empty_200(client: httpx.AsyncClient) -> None:
 
 async def test_models_names_the_one_model(client: httpx.AsyncClient) -> None:
     models = (await client.get("/v1/models")).json()
-    assert [model["id"] for model in models["data"]] == [MODEL]
+    assert [model["id"] for model in models["data"]] == [CPU_MODEL]
 
 
 async def test_an_answer_has_the_chat_completions_shape(client: httpx.AsyncClient) -> None:
-    response = await client.post(CHAT, json=ask(model=MODEL), headers={"X-Request-Id": "job-7"})
+    response = await client.post(CHAT, json=ask(model=CPU_MODEL), headers={"X-Request-Id": "job-7"})
     answer = response.json()
     assert response.status_code == 200
-    assert (answer["id"], answer["object"], answer["model"]) == ("chatcmpl-job-7", "chat.completion", MODEL)
+    assert (answer["id"], answer["object"], answer["model"]) == ("chatcmpl-job-7", "chat.completion", CPU_MODEL)
     [choice] = answer["choices"]
     assert choice["message"] == {"role": "assistant", "content": "one\n\ntwo"}
     assert choice["finish_reason"] == "stop"
