@@ -4,7 +4,7 @@ import asyncio
 import json
 import ssl
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -41,6 +41,8 @@ class Answer:
     seconds: float
     """From the request's first byte to the answer's last."""
     model: str
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    """What an embedded OCR server says of the page beside its text, in the field `pagefleet`; unchecked."""
 
 
 class _Transport(httpx.AsyncHTTPTransport):
@@ -182,6 +184,7 @@ class _Transcript:
     finish_reason: str | None = None
     model: str = ""
     usage: dict[str, Any] = field(default_factory=dict)
+    extra: dict[str, Any] = field(default_factory=dict)
 
     def add(self, data: str) -> None:
         """Take in one event's data. Raises `LaneFault` on an in-band error and on what is no chunk."""
@@ -196,6 +199,7 @@ class _Transcript:
                 self.finish_reason = choice.get("finish_reason") or self.finish_reason
             self.model = chunk.get("model") or self.model
             self.usage.update(chunk.get("usage") or {})
+            self.extra.update(chunk.get("pagefleet") or {})
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             raise LaneFault("The replica's answer is no chat-completions stream.") from None
 
@@ -210,6 +214,7 @@ class _Transcript:
             completion_tokens=self._tokens("completion_tokens"),
             seconds=seconds,
             model=clean_text(str(self.model)),
+            extra=self.extra,
         )
 
     def _tokens(self, kind: str) -> int | None:

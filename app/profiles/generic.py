@@ -1,5 +1,8 @@
 """Any vision model that speaks chat completions: prompt, image size and token limit come from the settings."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from app.documents.models import CPU_MODEL
 from app.documents.records import ImageSpec
 from app.profiles.answer import complete_text
@@ -20,5 +23,5 @@ class GenericProfile:
     def request(self, model: str) -> tuple[bytes, bytes]:
         return chat_request(model, self._prompt, self.image.media_type, max_tokens=self._max_tokens, temperature=0)
 
-    def judge(self, text: str, finish_reason: str) -> Reading:
+    def judge(self, text: str, finish_reason: str, extra: Mapping[str, Any]) -> Reading:
         return Reading(complete_text(text, finish_reason))

@@ -1,6 +1,7 @@
 """What a model family needs: the models it serves, its request, and how its answers are judged."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -15,6 +16,8 @@ class Reading:
 
     text: str
     warnings: tuple[Warn, ...] = ()
+    confidence: float | None = None
+    """0 to 1, where the engine says it."""
 
 
 class Profile(Protocol):
@@ -36,8 +39,11 @@ class Profile(Protocol):
         """The chat-completions body before and after the image's base64 text."""
         ...
 
-    def judge(self, text: str, finish_reason: str) -> Reading:
-        """Turn an answer into a page's text; raises `PageError` when it is not good."""
+    def judge(self, text: str, finish_reason: str, extra: Mapping[str, Any]) -> Reading:
+        """Turn an answer into a page's text; raises `PageError` when it is not good.
+
+        `extra` is what the replica says of the page beside its text; it may hold anything.
+        """
         ...
 
 

@@ -3,6 +3,7 @@
 import asyncio
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 
 from app.documents.records import Claim, PageOutcome, PageSeconds
 from app.documents.states import PageState, Source
@@ -68,9 +69,7 @@ class PageReader:
         profile = self._profiles[claim.profile]
         drawing: Drawing | None = None
         try:
-            await self._image_buffer.room()
-            drawing = await self._draw(claim, profile)
-            async with self._image_buffer.hold(drawing):
+            async with self._image_buffer.hold(partial(self._draw, claim, profile)) as drawing:
                 return await self._read_image(claim, profile, drawing, progress)
         except ServiceError:
             raise
@@ -111,14 +110,14 @@ class PageReader:
                     _charge(error, progress)
                 finally:
                     progress.in_flight = False
-            await asyncio.sleep(min(MAX_BACKOFF_SECONDS, BACKOFF_SECONDS * 2**progress.faults_in_a_row))
+            await asyncio.sleep(backoff_seconds(progress.faults_in_a_row))
 
 
 async def _ask(attempt: Attempt, profile: Profile, drawing: Drawing) -> tuple[Answer, Reading]:
     before, after = profile.request(attempt.model)
     answer = await attempt.complete((before, drawing.image_base64, after))
     try:
-        return answer, profile.judge(answer.text, answer.finish_reason)
+        return answer, profile.judge(answer.text, answer.finish_reason, answer.extra)
     except PageError as error:
         attempt.fail(error.code())
         raise
@@ -141,6 +140,12 @@ def _charge(error: AttemptError | PageError, progress: Progress) -> None:
     if isinstance(error, AttemptTimeout):
         raise DeadlineExceeded(error.detail) from error
     raise ReplicaError(error.detail) from error
+
+
+def backoff_seconds(faults: int) -> float:
+    """Pause of a page after that many faults in a row, of which there may be thousands: a full lane charges none."""
+    doublings = min(faults, int(MAX_BACKOFF_SECONDS / BACKOFF_SECONDS))
+    return min(MAX_BACKOFF_SECONDS, BACKOFF_SECONDS * 2.0**doublings)
 
 
 def _good_outcome(

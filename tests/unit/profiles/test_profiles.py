@@ -3,6 +3,7 @@ import json
 
 import pytest
 
+from app.documents.records import Warn
 from app.errors import AnswerTruncated, AnswerUnparsable, ProfileUnknown
 from app.profiles import Profiles
 from app.settings import Settings
@@ -44,8 +45,27 @@ def test_auto_takes_the_preferred_profile_that_a_model_serves(
 
 @pytest.mark.parametrize("name", ["generic", "cpu"])
 def test_a_page_is_good_only_when_the_model_ended_it(profiles: Profiles, name: str) -> None:
-    assert profiles[name].judge(" a\x00b\r\nc ", "stop").text == "ab\nc"
+    assert profiles[name].judge(" a\x00b\r\nc ", "stop", {}).text == "ab\nc"
     with pytest.raises(AnswerTruncated):
-        profiles[name].judge("cut off he", "length")
+        profiles[name].judge("cut off he", "length", {})
     with pytest.raises(AnswerUnparsable):
-        profiles[name].judge("text", "content_filter")
+        profiles[name].judge("text", "content_filter", {})
+
+
+def test_the_embedded_server_says_how_sure_it_is(profiles: Profiles) -> None:
+    extra = {"confidence": 0.75, "warnings": [{"code": "low_confidence", "detail": "a poor\x00 scan"}]}
+    reading = profiles["cpu"].judge("text", "stop", extra)
+    assert (reading.confidence, reading.warnings) == (0.75, (Warn("low_confidence", "a poor scan"),))
+
+
+@pytest.mark.parametrize(
+    "extra",
+    [
+        {"confidence": "high", "warnings": "none"},
+        {"confidence": 7, "warnings": ["x", {"code": "y"}]},
+        {"confidence": None},
+    ],
+)
+def test_what_a_server_says_beside_the_text_is_not_trusted(profiles: Profiles, extra: dict[str, object]) -> None:
+    reading = profiles["cpu"].judge("text", "stop", extra)
+    assert (reading.confidence, reading.warnings) == (None, ())
