@@ -4,8 +4,9 @@
     ├── RequestError                what the caller can mend: 4xx
     │   ├── FileMissing, EmptyFile, MultipartInvalid, FileTooLarge, UnsupportedType
     │   ├── DamagedPdf, NoPages, TooManyPages, PasswordRequired, PasswordWrong, PdfLocked, InspectTimeout
+    │   ├── DamagedImage, ImageTooLarge
     │   ├── OptionUnknown, OptionInvalid, PageRangeInvalid, ProfileUnknown, CursorInvalid
-    │   ├── NotFound, MethodNotAllowed, Forbidden, NotAcceptable
+    │   ├── NotFound, Gone, MethodNotAllowed, Forbidden, NotAcceptable
     │   └── NotEnded, NotRetryable, DocumentFailed, DocumentCancelled
     ├── ServiceError                what time mends: 429 and 503 with Retry-After, and 500
     │   ├── Busy, QueueFull, Draining, StoreUnavailable, NotReady
@@ -102,6 +103,16 @@ class DamagedPdf(RequestError):
     """The PDF is damaged beyond repair."""
 
 
+class DamagedImage(RequestError):
+    """The image is damaged beyond repair."""
+
+
+class ImageTooLarge(RequestError):
+    """The image has more pixels than this service reads."""
+
+    status = 413
+
+
 class NoPages(RequestError):
     """The file has no pages."""
 
@@ -145,13 +156,19 @@ class ProfileUnknown(RequestError):
 
 
 class CursorInvalid(RequestError):
-    """The cursor belongs to another order or to no event of this document."""
+    """The cursor belongs to another order or list, or to nothing in it."""
 
 
 class NotFound(RequestError):
     """There is nothing here."""
 
     status = 404
+
+
+class Gone(RequestError):
+    """The document was kept for its time to live and then erased."""
+
+    status = 410
 
 
 class MethodNotAllowed(RequestError):
@@ -186,7 +203,7 @@ class NotRetryable(RequestError):
 
 
 class DocumentFailed(RequestError):
-    """No page of the document could be read."""
+    """The document could not be read."""
 
 
 class DocumentCancelled(RequestError):

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import logging
 import signal
 import socket
 from collections.abc import Iterator
@@ -21,8 +22,10 @@ from app.replicas.cpu_fleet import cpu_commands, default_count
 from app.replicas.supervisor import Supervisor
 from app.settings import Settings
 from app.telemetry.logs import get_logger
-from app.worker import Worker
+from app.worker import Sweeper, Worker
 
+CUT_STREAM_MESSAGE = "ASGI callable returned without completing response."
+"""What uvicorn logs as an error when a stream is cut on purpose."""
 HTTP_CLOSE_SECONDS = 5
 """What requests that are under way after the drain get to end."""
 
@@ -77,7 +80,10 @@ class Gateway:
         await _sweep_blobs(journal, blobs)
         self._worker = Worker(settings, journal, blobs, rendering, fleet, profiles)
         self._worker.start()
-        return Context(settings, journal, blobs, intake, fleet)
+        sweeper = Sweeper(journal, blobs, settings.sweep_interval_seconds)
+        sweeper.start()
+        stack.push_async_callback(sweeper.stop)
+        return Context(settings, journal, blobs, intake, rendering, fleet)
 
     async def _start_replicas(self, fleet: Fleet, stack: AsyncExitStack) -> None:
         """Use the endpoints given, or start CPU replicas where there is none."""
@@ -138,6 +144,7 @@ async def _serve_http(gateway: Gateway, context: Context, listener: socket.socke
         lifespan="off",
         timeout_graceful_shutdown=HTTP_CLOSE_SECONDS,
     )
+    logging.getLogger("uvicorn.error").addFilter(lambda record: record.getMessage() != CUT_STREAM_MESSAGE)
     server = _Server(config)
     serving = asyncio.create_task(server.serve(sockets=[listener]))
     host, port = listener.getsockname()[:2]
@@ -154,13 +161,15 @@ async def _serve_http(gateway: Gateway, context: Context, listener: socket.socke
 
 def _listen(host: str, port: int) -> socket.socket:
     """Bind before anything is started, so that a taken port is told at once; raises `StartError`."""
-    try:
-        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        listener = socket.socket(family, socket.SOCK_STREAM)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind((host, port))
-        listener.listen(2048)
-    except OSError as error:
-        raise StartError(f"can't listen on {host}:{port}: {error.strerror or error}") from None
+    with contextlib.ExitStack() as on_failure:
+        try:
+            family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+            listener = on_failure.enter_context(socket.socket(family, socket.SOCK_STREAM))
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind((host, port))
+            listener.listen(2048)
+        except OSError as error:
+            raise StartError(f"can't listen on {host}:{port}: {error.strerror or error}") from None
+        on_failure.pop_all()
     listener.setblocking(False)
     return listener

@@ -6,7 +6,7 @@ command line, which wins. Nothing else in the program reads the environment.
 
 import os
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 from pydantic_settings import (
@@ -24,6 +24,18 @@ MIB = 1024 * 1024
 
 def _split(value: Any) -> Any:
     return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+
+
+def _lower(value: Any) -> Any:
+    return value.lower() if isinstance(value, str) else value
+
+
+def _api_key(value: str | None) -> str | None:
+    """A key as a header can carry it: secrets are often mounted with a newline at their end."""
+    key = (value or "").strip()
+    if not (key.isascii() and key.isprintable()):
+        raise ValueError("an API key has printable ASCII characters only")
+    return key or None
 
 
 def _base_url(value: str) -> str:
@@ -55,7 +67,7 @@ class Settings(BaseSettings):
     """Address to listen on. Without API keys only loopback is served, see `allow_anonymous`."""
     port: int = Field(8000, ge=0, le=65535)
     """TCP port to listen on; 0 takes a free one, which the start line names."""
-    root_path: str = ""
+    root_path: Annotated[str, Field(pattern=r"^(/[^/?#]+)*$")] = ""
     """Prefix of every link, for an ingress that strips it."""
     allow_anonymous: bool = False
     """Answer anybody on any address. False: loopback only, and only to loopback Host headers."""
@@ -65,8 +77,8 @@ class Settings(BaseSettings):
 
     endpoints: Annotated[tuple[EndpointUrl, ...], NoDecode, BeforeValidator(_split)] = ()
     """Base URLs of OpenAI chat-completions servers, comma-separated. None: CPU replicas are started."""
-    endpoint_api_key: str | None = Field(None, repr=False)
-    """Bearer key sent to every endpoint; never shown or logged."""
+    endpoint_api_key: Annotated[str | None, AfterValidator(_api_key)] = Field(None, repr=False)
+    """Bearer key sent to every endpoint, without white space around it; empty: none. Never shown or logged."""
     cpu_replicas: int | None = Field(None, ge=0)
     """CPU replicas to start when there is no endpoint; unset: by CPUs and free memory."""
     lane_window: int | None = Field(None, ge=1)
@@ -107,7 +119,9 @@ class Settings(BaseSettings):
     """One attempt at a page, from its dispatch; then the page is tried on another lane."""
 
     ttl_seconds: int = Field(86_400, ge=1)
-    """Keep time of a document, from its end."""
+    """Keep time of a document that asks for none, from its end; then it is erased and its id answers 410."""
+    sweep_interval_seconds: float = Field(30, gt=0)
+    """Time between two looks for documents whose keep time is over."""
     claim_seconds: float = Field(30, gt=0)
     """Life of a claim that is not renewed."""
     grace_seconds: float = Field(30, ge=0)
@@ -118,8 +132,8 @@ class Settings(BaseSettings):
     """Cap of `Prefer: wait`; below the usual 60 s of a proxy."""
     health_interval_seconds: float = Field(2, gt=0)
     """Time between two health probes of an endpoint."""
-    log_level: str = "info"
-    """debug, info, warning or error."""
+    log_level: Annotated[Literal["debug", "info", "warning", "error"], BeforeValidator(_lower)] = "info"
+    """Least severe lines that are logged."""
 
     @classmethod
     def settings_customise_sources(

@@ -50,6 +50,7 @@ def succeeded(text: str = "text") -> PageOutcome:
         prompt_tokens=11,
         completion_tokens=22,
         warnings=(Warn("rotated", "turned by 90 degrees"),),
+        confidence=0.875,
     )
 
 

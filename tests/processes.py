@@ -57,6 +57,10 @@ def cpu_seconds(pid: int) -> float:
     return sum(map(int, _stat(pid)[11:15])) / os.sysconf("SC_CLK_TCK")
 
 
+def resident_mib(pid: int) -> float:
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
 def _stat(pid: int) -> list[str]:
     """Fields of /proc/PID/stat from the state on; none for a process that is gone."""
     try:

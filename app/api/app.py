@@ -3,9 +3,9 @@
 from fastapi import FastAPI
 
 import app
-from app.api import documents, events, lanes, probes, problems, results
+from app.api import documents, events, lanes, pages, probes, problems, results
 from app.api.context import Context
-from app.api.middleware import CloseUnread, HeadAsGet, LoopbackOnly, RequestId
+from app.api.middleware import CloseUnread, DrainedInTime, HeadAsGet, LoopbackOnly, RequestId
 
 
 def create_app(context: Context) -> FastAPI:
@@ -15,14 +15,16 @@ def create_app(context: Context) -> FastAPI:
         version=app.__version__,
         description="Turns PDFs and scans into text with a fleet of OCR replicas.",
         root_path=settings.root_path,
+        redirect_slashes=False,  # the redirect would name a host
     )
     application.state.context = context
-    for module in (documents, events, results, lanes, probes):
+    for module in (documents, events, results, pages, lanes, probes):
         application.include_router(module.router)
     problems.install(application)
     application.add_middleware(HeadAsGet)
     if not settings.allow_anonymous:
         application.add_middleware(LoopbackOnly)
     application.add_middleware(CloseUnread)
+    application.add_middleware(DrainedInTime, draining=context.draining)
     application.add_middleware(RequestId)
     return application

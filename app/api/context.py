@@ -11,6 +11,7 @@ from app.fleet import Fleet
 from app.intake import Intake
 from app.journal import Journal
 from app.journal.blobs import Blobs
+from app.rendering import Rendering
 from app.settings import Settings
 
 TENANT = "default"
@@ -23,6 +24,7 @@ class Context:
     journal: Journal
     blobs: Blobs
     intake: Intake
+    rendering: Rendering
     fleet: Fleet
     """Read only: routes look at lanes, they never choose one."""
     draining: asyncio.Event = field(default_factory=asyncio.Event)

@@ -1,17 +1,30 @@
 """`/documents`: upload, state, cancel, delete."""
 
+from datetime import UTC
+from email.utils import format_datetime
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Header, Request
+from fastapi import APIRouter, Header, Query, Request
+from starlette.datastructures import QueryParams
 from starlette.responses import JSONResponse, Response
 
 from app.api.context import TENANT, Context, Ctx
+from app.api.cursors import Order
+from app.api.event_stream import event_order
+from app.api.events import stream_events
+from app.api.links import next_link
+from app.api.negotiation import preferred
+from app.api.preferences import applied, preferred_wait, wait_for_end
 from app.api.shapes import DocumentShape, document_shape
+from app.api.streaming import NDJSON, SSE
 from app.documents.records import Document
-from app.errors import PagefleetError
+from app.documents.states import DocumentState
+from app.errors import OptionInvalid, PagefleetError
 from app.intake import Upload
 
 router = APIRouter(prefix="/documents", tags=["documents"])
+
+MAX_DOCUMENTS_LISTED = 1000
 
 _UPLOAD_BODY: dict[str, Any] = {
     "requestBody": {
@@ -28,6 +41,8 @@ _UPLOAD_BODY: dict[str, Any] = {
                         "priority": {"type": "integer", "minimum": 0, "maximum": 7},
                         "password": {"type": "string"},
                         "metadata": {"type": "string", "description": "a JSON object"},
+                        "on_page_error": {"type": "string", "enum": ["keep", "text_layer", "fail"]},
+                        "ttl": {"type": "integer", "description": "seconds to keep it after its end"},
                     },
                 }
             },
@@ -41,6 +56,8 @@ _UPLOAD_BODY: dict[str, Any] = {
 async def create(
     request: Request,
     ctx: Ctx,
+    accept: Annotated[str | None, Header()] = None,
+    prefer: Annotated[str | None, Header()] = None,
     content_type: Annotated[str | None, Header()] = None,
     content_disposition: Annotated[str | None, Header()] = None,
     content_length: Annotated[int | None, Header()] = None,
@@ -48,25 +65,52 @@ async def create(
     """Take one file or several: multipart field `file`, or the body itself. Options are form fields or the query's.
 
     Answered when the file is stored and inspected: what can't be read is refused at once. With several files the
-    answer is `{"documents": [document or {"error": problem}, …]}`.
+    answer is `{"documents": [document or {"error": problem}, …]}`. `Accept: text/event-stream` or
+    `application/x-ndjson` streams the events of the one document in the same answer; `Prefer: wait=N` holds the answer
+    until the document ends, N seconds.
     """
     ctx.accepting()
     upload = Upload(
         content_type=content_type,
         content_disposition=content_disposition,
         content_length=content_length,
-        query=dict(request.query_params),
+        query=_single_values(request.query_params),
         chunks=request.stream(),
     )
-    accepted = await ctx.intake.receive(upload, TENANT)
-    return _one(accepted[0], ctx) if len(accepted) == 1 else _several(accepted, ctx)
+    streamed = preferred(accept, ("application/json", SSE, NDJSON))
+    accepted = await ctx.intake.receive(upload, TENANT, single=streamed != "application/json")
+    if len(accepted) > 1:
+        return _several(accepted, ctx)
+    (document,) = accepted
+    if isinstance(document, PagefleetError):
+        raise document
+    if streamed != "application/json":
+        position = event_order(Order.COMPLETED, ctx.journal, document, None, ctx.settings.root_path)
+        return stream_events(ctx, document, position, streamed, {"Location": _link(document, ctx)})
+    wait = preferred_wait(prefer, ctx.settings.max_wait_seconds)
+    document = await wait_for_end(ctx.journal, document, wait)
+    status = 200 if wait is not None and document.state.ended else 202
+    headers = {"Location": _link(document, ctx), **applied(wait)}
+    return JSONResponse(document_shape(document, ctx.settings.root_path), status, headers)
 
 
-def _one(accepted: Document | PagefleetError, ctx: Context) -> Response:
-    if isinstance(accepted, PagefleetError):
-        raise accepted
-    shape = document_shape(accepted, ctx.settings.root_path)
-    return JSONResponse(shape, 202, {"Location": shape["links"]["self"]})
+def _single_values(query: QueryParams) -> dict[str, str]:
+    """Raises `OptionInvalid` for a parameter that is there twice."""
+    values = dict(query)
+    for name in values:
+        if len(query.getlist(name)) > 1:
+            raise OptionInvalid(f"the option {name!r} is there twice", option=name)
+    return values
+
+
+def _link(document: Document, ctx: Context) -> str:
+    return f"{ctx.settings.root_path}/documents/{document.id}"
+
+
+def _sunset(document: Document) -> dict[str, str]:
+    """When the document will be erased (RFC 8594)."""
+    expires = document.expires_at
+    return {} if expires is None else {"Sunset": format_datetime(expires.astimezone(UTC), usegmt=True)}
 
 
 def _several(accepted: list[Document | PagefleetError], ctx: Context) -> Response:
@@ -83,11 +127,37 @@ def _several(accepted: list[Document | PagefleetError], ctx: Context) -> Respons
     return JSONResponse({"documents": shapes}, status)
 
 
+@router.get("")
+async def index(
+    ctx: Ctx,
+    state: Annotated[DocumentState | None, Query()] = None,
+    limit: Annotated[int, Query(ge=1, le=MAX_DOCUMENTS_LISTED)] = 50,
+    cursor: Annotated[str | None, Query()] = None,
+) -> Response:
+    """Documents, newest first; the `Link` header leads to the rest."""
+    documents, rest = await ctx.journal.list_documents(TENANT, state=state, limit=limit, cursor=cursor)
+    headers = {"Cache-Control": "no-store"}
+    if rest is not None:
+        headers |= next_link(f"{ctx.settings.root_path}/documents", state=state, limit=str(limit), cursor=rest)
+    shapes = [document_shape(document, ctx.settings.root_path) for document in documents]
+    return JSONResponse({"documents": shapes}, headers=headers)
+
+
 @router.get("/{document_id}", response_model=DocumentShape)
-async def show(document_id: str, ctx: Ctx) -> Response:
-    """State, page counts and progress of a document."""
-    document = await ctx.journal.document(document_id, TENANT)
-    return JSONResponse(document_shape(document, ctx.settings.root_path), headers={"Cache-Control": "no-store"})
+async def show(document_id: str, ctx: Ctx, prefer: Annotated[str | None, Header()] = None) -> Response:
+    """State, page counts and progress of a document. `Prefer: wait=N` holds the answer until it ends, N seconds."""
+    wait = preferred_wait(prefer, ctx.settings.max_wait_seconds)
+    document = await wait_for_end(ctx.journal, await ctx.journal.document(document_id, TENANT), wait)
+    headers = {"Cache-Control": "no-store", **applied(wait), **_sunset(document)}
+    return JSONResponse(document_shape(document, ctx.settings.root_path), headers=headers)
+
+
+@router.post("/{document_id}/retry", response_model=DocumentShape)
+async def retry(document_id: str, ctx: Ctx) -> Response:
+    """Queue again what failed, and what was cancelled by `on_page_error=fail`; pages that were read stay read."""
+    ctx.accepting()
+    document = await ctx.journal.retry(document_id, TENANT)
+    return JSONResponse(document_shape(document, ctx.settings.root_path), 202)
 
 
 @router.post("/{document_id}/cancel", response_model=DocumentShape)

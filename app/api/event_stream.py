@@ -3,7 +3,7 @@
 So a stream can be resumed, replayed after the end, and read by anybody as often as they like.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -11,7 +11,7 @@ from app.api.cursors import Order, PageCursor, parse_page_cursor, parse_seq
 from app.api.shapes import event_shape
 from app.documents.records import Document, Event
 from app.documents.states import EventKind, PageState
-from app.errors import CursorInvalid, NotFound
+from app.errors import CursorInvalid, Gone, NotFound
 from app.journal import Journal
 
 BATCH = 100
@@ -55,11 +55,15 @@ class CompletedOrder:
         return self._document.state.ended and self._seq == self._document.seq
 
     async def ready(self) -> AsyncIterator[StreamEvent]:
+        # One read a wake-up as a rule: a hundred clients may follow one document.
         while events := await self._journal.events(self._document.id, after=self._seq, limit=BATCH):
-            document = await self._journal.document(self._document.id)
             for event in events:
+                if event.page is None:
+                    self._document = await self._journal.document(self._document.id)
                 self._seq = event.seq
-                yield StreamEvent(str(event.seq), event.kind, event_shape(event, document, self._root_path))
+                yield StreamEvent(str(event.seq), event.kind, event_shape(event, self._document, self._root_path))
+            if len(events) < BATCH:
+                return
         await self._journal.document(self._document.id)
 
 
@@ -67,21 +71,20 @@ class PageOrder:
     """Pages by number, each as soon as all before it have ended; the cursor is `R.N`."""
 
     def __init__(self, journal: Journal, document: Document, cursor: str | None, root_path: str) -> None:
-        """Raises `CursorInvalid`. A cursor from before a retry starts again at the first page."""
+        """Raises `CursorInvalid`. After a retry, and from a cursor before it, pages start again at the first."""
         self._journal = journal
         self._document = document
         self._root_path = root_path
         self._cursor = parse_page_cursor(cursor) if cursor is not None else None
         if self._cursor is not None and self._cursor.retries > document.retries:
             raise CursorInvalid(f"this document was retried {document.retries} times only")
-        if self._cursor is not None and self._cursor.retries < document.retries:
-            self._cursor = PageCursor(document.retries, 0)
 
     async def is_over(self) -> bool:
         """The end's cursor is one page past the last: the page before it doesn't exist either."""
-        if not self._document.state.ended or self._cursor is None or self._cursor.page == 0:
+        document, cursor = self._document, self._cursor
+        if not document.state.ended or cursor is None or cursor.retries < document.retries or cursor.page == 0:
             return False
-        return not await self._journal.pages(self._document.id, after=self._cursor.page - 1, limit=1)
+        return not await self._journal.pages(document.id, after=cursor.page - 1, limit=1)
 
     async def ready(self) -> AsyncIterator[StreamEvent]:
         # The document is read before its pages: if it has ended, so have they.
@@ -89,6 +92,8 @@ class PageOrder:
         if self._cursor is None:
             yield self._event(document, 0, Event(1, EventKind.DOCUMENT))
         assert self._cursor is not None
+        if self._cursor.retries < document.retries:
+            self._cursor = PageCursor(document.retries, 0)
         while pages := await self._journal.pages(document.id, after=self._cursor.page, limit=BATCH):
             for page in pages:
                 if not page.state.ended:
@@ -97,6 +102,7 @@ class PageOrder:
                 if page.state is not PageState.CANCELLED:
                     yield self._event(document, page.number, Event(page.seq or 0, EventKind.PAGE, page))
         if document.state.ended:
+            await self._journal.document(document.id)  # of one deleted meanwhile no further pages were found either
             yield self._event(document, self._cursor.page + 1, Event(document.seq, EventKind.END))
 
     def _event(self, document: Document, number: int, event: Event) -> StreamEvent:
@@ -113,7 +119,7 @@ def event_order(order: Order, journal: Journal, document: Document, cursor: str 
 
 async def follow(
     journal: Journal, document_id: str, order: EventOrder, heartbeat_seconds: float
-) -> AsyncIterator[StreamEvent | None]:
+) -> AsyncGenerator[StreamEvent | None, None]:
     """All events from the order's cursor on, as they come; None is a heartbeat after a silence.
 
     Ends after the `end` event, or when the document is deleted.
@@ -127,5 +133,5 @@ async def follow(
                         return
                 if not await watch.changed(heartbeat_seconds):
                     yield None
-        except NotFound:
+        except (NotFound, Gone):
             return

@@ -1,15 +1,17 @@
 """`/documents/{id}/events`: the stream of a document's pages as they end."""
 
+from collections.abc import Mapping
 from typing import Annotated
 
 from fastapi import APIRouter, Header, Query
 from starlette.responses import Response
 
-from app.api.context import TENANT, Ctx
+from app.api.context import TENANT, Context, Ctx
 from app.api.cursors import Order
-from app.api.event_stream import event_order, follow
+from app.api.event_stream import EventOrder, event_order, follow
 from app.api.negotiation import preferred
 from app.api.streaming import NDJSON, SSE, CuttableStream, encode
+from app.documents.records import Document
 
 router = APIRouter(prefix="/documents", tags=["documents"])
 
@@ -29,9 +31,17 @@ async def events(
     """
     media_type = preferred(accept, (SSE, NDJSON))
     document = await ctx.journal.document(document_id, TENANT)
-    cursor = after if after is not None else last_event_id
+    # The header wins: a browser reconnects to the same URL, its `after` included, and says there how far it has come.
+    cursor = last_event_id or after
     position = event_order(order, ctx.journal, document, cursor or None, ctx.settings.root_path)
     if await position.is_over():
         return Response(status_code=204)
-    following = follow(ctx.journal, document_id, position, ctx.settings.heartbeat_seconds)
-    return CuttableStream(encode(following, media_type), media_type, ctx.draining)
+    return stream_events(ctx, document, position, media_type)
+
+
+def stream_events(
+    ctx: Context, document: Document, position: EventOrder, media_type: str, headers: Mapping[str, str] | None = None
+) -> Response:
+    """The events from `position` on, as a response of `media_type`."""
+    following = follow(ctx.journal, document.id, position, ctx.settings.heartbeat_seconds)
+    return CuttableStream(encode(following, media_type), media_type, ctx.draining, headers)

@@ -11,7 +11,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.api.problems import problem_response
-from app.errors import Forbidden
+from app.errors import Draining, Forbidden
 
 IS_HEAD = "pagefleet.head"
 """Scope key: the request is a HEAD that is served as a GET."""
@@ -43,7 +43,10 @@ class HeadAsGet:
 
 
 class RequestId:
-    """Take or make `X-Request-Id`, echo it, and bind it to the log lines of the request."""
+    """Take or make `X-Request-Id`, echo it, and bind it to the log lines of the request.
+
+    It is `request.state.request_id` too, for the answer to an unforeseen fault, which is made outside of this.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -55,6 +58,7 @@ class RequestId:
         given = Headers(scope=scope).get("x-request-id", "")
         request_id = given if 0 < len(given) <= MAX_REQUEST_ID_CHARACTERS and given.isprintable() else ""
         request_id = request_id or str(uuid_utils.uuid7())
+        scope.setdefault("state", {})["request_id"] = request_id
 
         async def send_with_id(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -76,7 +80,7 @@ class CloseUnread:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or not {"content-length", "transfer-encoding"} & set(Headers(scope=scope).keys()):
+        if scope["type"] != "http" or not _has_body(Headers(scope=scope)):
             await self._app(scope, receive, send)
             return
         unread = True
@@ -105,6 +109,33 @@ class CloseUnread:
         await self._app(scope, receive_noting_end, send_closing)
 
 
+def _has_body(headers: Headers) -> bool:
+    return "transfer-encoding" in headers or headers.get("content-length", "0") != "0"
+
+
+class DrainedInTime:
+    """Tell clients whose request the server gives up at shutdown that it is draining, instead of a bare 500."""
+
+    def __init__(self, app: ASGIApp, draining: asyncio.Event) -> None:
+        self._app = app
+        self._draining = draining
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        started = False
+
+        async def send_noting_start(message: Message) -> None:
+            nonlocal started
+            started = True
+            await send(message)
+
+        try:
+            await self._app(scope, receive, send_noting_start)
+        except asyncio.CancelledError:
+            if started or scope["type"] != "http" or not self._draining.is_set():
+                raise
+            await problem_response(Draining())(scope, receive, send)
+
+
 class LoopbackOnly:
     """Without keys, serve loopback Host headers only: a web page's script can't reach in by DNS rebinding."""
 
@@ -112,14 +143,19 @@ class LoopbackOnly:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and scope["path"] not in OPEN_PATHS:
-            host = urlsplit(f"//{Headers(scope=scope).get('host', '')}").hostname or ""
-            if not is_loopback(host):
-                await problem_response(
-                    Forbidden("without API keys only loopback is served; see PAGEFLEET_ALLOW_ANONYMOUS")
-                )(scope, receive, send)
-                return
-        await self._app(scope, receive, send)
+        if scope["type"] != "http" or scope["path"] in OPEN_PATHS or is_loopback(_hostname(scope)):
+            await self._app(scope, receive, send)
+            return
+        refusal = Forbidden("without API keys only loopback is served; see PAGEFLEET_ALLOW_ANONYMOUS")
+        await problem_response(refusal)(scope, receive, send)
+
+
+def _hostname(scope: Scope) -> str:
+    """The Host header without its port; empty where it names no host."""
+    try:
+        return urlsplit(f"//{Headers(scope=scope).get('host', '')}").hostname or ""
+    except ValueError:  # brackets without an IPv6 address in them
+        return ""
 
 
 def is_loopback(host: str) -> bool:

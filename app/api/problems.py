@@ -64,5 +64,7 @@ async def _gone(_request: Request, _error: Exception) -> Response:
     return Response(status_code=HTTPStatus.BAD_REQUEST)  # nobody reads it
 
 
-async def _unforeseen(_request: Request, _error: Exception) -> Response:
-    return problem_response(InternalError())
+async def _unforeseen(request: Request, _error: Exception) -> Response:
+    response = problem_response(InternalError())
+    response.headers["X-Request-Id"] = request.state.request_id
+    return response

@@ -81,6 +81,7 @@ class PageShape(TypedDict):
     seconds: SecondsShape
     size: list[float] | None
     tokens: TokensShape
+    confidence: float | None
     warnings: list[WarningShape]
     error: Problem | None
 
@@ -154,6 +155,7 @@ def page_shape(page: Page) -> PageShape:
         },
         "size": [round(side, 2) for side in outcome.size] if outcome.size else None,
         "tokens": {"prompt": outcome.prompt_tokens, "completion": outcome.completion_tokens},
+        "confidence": outcome.confidence,
         "warnings": _warnings(outcome.warnings),
         "error": outcome.error,
     }

@@ -1,8 +1,7 @@
 """The wire side of event streams: server-sent events, NDJSON, and a response that can be cut."""
 
 import asyncio
-import json
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing
 from typing import Any
 
@@ -11,6 +10,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from app.api.event_stream import StreamEvent
+from app.api.json_text import json_text
 from app.api.middleware import IS_HEAD
 
 SSE = "text/event-stream"
@@ -34,19 +34,25 @@ def _sse(event: StreamEvent) -> bytes:
 
 
 def _json_line(data: dict[str, Any]) -> bytes:
-    return json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+    return json_text(data).encode() + b"\n"
 
 
 class CuttableStream(Response):
     """A streamed body that ends without its last chunk when `cut` is set, so that clients see that it was cut."""
 
-    def __init__(self, chunks: AsyncGenerator[bytes, None], media_type: str, cut: asyncio.Event) -> None:
+    def __init__(
+        self,
+        chunks: AsyncGenerator[bytes, None],
+        media_type: str,
+        cut: asyncio.Event,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
         self.status_code = 200
         self.media_type = media_type
         self.background = None
         self._chunks = chunks
         self._cut = cut
-        self.init_headers(_HEADERS)
+        self.init_headers({**_HEADERS, **(headers or {})})
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})

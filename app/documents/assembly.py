@@ -14,3 +14,8 @@ def markdown_page(page: Page) -> str:
     if page.outcome.error is not None:
         return f"<!-- page {page.number} failed: {page.outcome.error['code']} -->\n\n"
     return f"<!-- page {page.number} {page.state.value} -->\n\n"
+
+
+def plain_page(page: Page) -> str:
+    """A page as a part of the whole plain text: its text and a form feed; a page without text is empty."""
+    return f"{page.outcome.text}\n\f"

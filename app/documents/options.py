@@ -1,15 +1,19 @@
 """Options of `POST /documents`, parsed from form fields or the query string."""
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from app.documents.fairness import DEFAULT_PRIORITY
+from app.documents.states import OnPageError
 from app.errors import OptionInvalid, OptionUnknown
 
 MAX_METADATA_BYTES = 4096
 MAX_PRIORITY = 7
+MAX_TTL_SECONDS = 10 * 366 * 86_400
+"""Ten years: what is kept longer belongs elsewhere."""
 _PRIORITIES = {str(level): level for level in range(MAX_PRIORITY + 1)}
 
 
@@ -24,6 +28,9 @@ class Options:
     """0 to 7, lower is more urgent (RFC 9218)."""
     password: str | None = field(default=None, repr=False)
     metadata: dict[str, Any] = field(default_factory=dict)
+    on_page_error: OnPageError = OnPageError.KEEP
+    ttl: int | None = None
+    """Seconds to keep the document after its end."""
 
     @classmethod
     def parse(cls, fields: Mapping[str, str]) -> "Options":
@@ -38,6 +45,8 @@ class Options:
             priority=_priority(given.get("priority")),
             password=given.get("password"),
             metadata=_metadata(given.get("metadata")),
+            on_page_error=_on_page_error(given.get("on_page_error")),
+            ttl=_ttl(given.get("ttl")),
         )
 
 
@@ -63,3 +72,19 @@ def _metadata(text: str | None) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise OptionInvalid("metadata is a JSON object", option="metadata")
     return value
+
+
+def _on_page_error(text: str | None) -> OnPageError:
+    try:
+        return OnPageError.KEEP if text is None else OnPageError(text)
+    except ValueError:
+        raise OptionInvalid(f"on_page_error is one of {', '.join(OnPageError)}", option="on_page_error") from None
+
+
+def _ttl(text: str | None) -> int | None:
+    if text is None:
+        return None
+    # Ten digits at most: int() refuses thousands of them with an error of its own.
+    if not re.fullmatch(r"[0-9]{1,10}", text) or not 1 <= int(text) <= MAX_TTL_SECONDS:
+        raise OptionInvalid(f"ttl is a number of seconds from 1 to {MAX_TTL_SECONDS}", option="ttl")
+    return int(text)

@@ -1,10 +1,10 @@
 """Documents, pages, claims and events as plain values: what the rooms hand each other."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from app.documents.states import DocumentState, EventKind, PageState, Source
+from app.documents.states import DocumentState, EventKind, OnPageError, PageState, Source
 from app.errors import Problem
 
 
@@ -31,8 +31,12 @@ class Counts:
     def ended(self) -> int:
         return self.succeeded + self.failed + self.cancelled
 
+    def stopped(self) -> "Counts":
+        """With all pages cancelled that have not ended."""
+        return replace(self, queued=0, running=0, cancelled=self.cancelled + self.queued + self.running)
+
     def final_state(self) -> DocumentState:
-        """End state of a document whose pages have all ended and that nobody cancelled."""
+        """End state of a document whose pages have all ended and that nothing stopped before."""
         if self.succeeded == 0:
             return DocumentState.FAILED
         return DocumentState.PARTIAL if self.succeeded < self.total else DocumentState.SUCCEEDED
@@ -58,6 +62,7 @@ class NewDocument:
     metadata: dict[str, Any] = field(default_factory=dict)
     warnings: tuple[Warn, ...] = ()
     ttl_seconds: int = 86_400
+    on_page_error: OnPageError = OnPageError.KEEP
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +90,8 @@ class Document:
     metadata: dict[str, Any]
     warnings: tuple[Warn, ...]
     error: Problem | None
+    on_page_error: OnPageError = OnPageError.KEEP
+    password: str | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +123,8 @@ class PageOutcome:
     completion_tokens: int | None = None
     warnings: tuple[Warn, ...] = ()
     error: Problem | None = None
+    confidence: float | None = None
+    """How sure the replica is of the text, 0 to 1; None where it does not say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +161,7 @@ class Claim:
     queued_at: datetime
     """When the page last became claimable, UTC."""
     media_type: str = "application/pdf"
+    on_page_error: OnPageError = OnPageError.KEEP
 
     @property
     def key(self) -> tuple[str, int]:

@@ -36,6 +36,17 @@ class Source(StrEnum):
     BLANK = "blank"
 
 
+class OnPageError(StrEnum):
+    """What follows when a page of a document can't be read."""
+
+    KEEP = "keep"
+    """The page is reported, the rest goes on."""
+    TEXT_LAYER = "text_layer"
+    """The page's own text stands in, marked by its source."""
+    FAIL = "fail"
+    """The document stops."""
+
+
 class EventKind(StrEnum):
     DOCUMENT = "document"
     PAGE = "page"

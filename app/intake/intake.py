@@ -10,7 +10,7 @@ from uuid_utils import uuid7
 from app.documents.options import Options
 from app.documents.page_ranges import ALL_PAGES, parse_page_range
 from app.documents.records import Document, NewDocument, Warn
-from app.errors import EmptyFile, PagefleetError, ProfileUnknown
+from app.errors import EmptyFile, OptionInvalid, PagefleetError, ProfileUnknown
 from app.intake.file_type import media_type
 from app.intake.filename import clean_filename
 from app.intake.reception import Reception
@@ -40,7 +40,7 @@ class Inspection(Protocol):
 class Inspector(Protocol):
     """Opens files in a process that may die of them; `app.rendering` is one."""
 
-    async def inspect(self, path: Path, password: str | None) -> Inspection: ...
+    async def inspect(self, path: Path, media_type: str, password: str | None) -> Inspection: ...
 
 
 class DocumentWriter(Protocol):
@@ -75,8 +75,10 @@ class Intake:
         if removed:
             _log.info("spool_swept", files=removed)
 
-    async def receive(self, upload: Upload, tenant: str = "default") -> list[Accepted]:
+    async def receive(self, upload: Upload, tenant: str = "default", *, single: bool = False) -> list[Accepted]:
         """Take in every file of one request: a document, or the reason against it, for each file in order.
+
+        `single`: refuse a request with several files.
 
         Raises the `PagefleetError` that concerns the request as a whole: its form, its options, a file over the byte
         limit (the rest is not read), a store that is out of reach. Then, and when the client leaves before the body
@@ -87,6 +89,8 @@ class Intake:
                 self._options(upload.query)  # a mistake here costs nobody the transfer
                 await reception.read(upload)
                 options = self._options({**upload.query, **reception.fields})
+                if single and len(reception.files) > 1:
+                    raise OptionInvalid("the answer can be a stream for one file only")
             except PagefleetError as error:
                 _refused(error)
                 raise
@@ -112,7 +116,7 @@ class Intake:
         if file.bytes == 0:
             raise EmptyFile()
         file_type = media_type(file.head)
-        inspection = await self._inspector.inspect(file.path, options.password)
+        inspection = await self._inspector.inspect(file.path, file_type, options.password)
         document_id = str(uuid7())
         return NewDocument(
             id=document_id,
@@ -128,7 +132,8 @@ class Intake:
             password=options.password,
             metadata=options.metadata,
             warnings=inspection.warnings,
-            ttl_seconds=self._settings.ttl_seconds,
+            ttl_seconds=options.ttl or self._settings.ttl_seconds,
+            on_page_error=options.on_page_error,
         )
 
     def _profile(self, options: Options) -> str | None:

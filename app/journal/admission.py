@@ -3,19 +3,17 @@
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
-from sqlalchemy import func, insert, select
+from sqlalchemy import insert
 
 from app.documents.records import Document, NewDocument
 from app.documents.states import EventKind
-from app.errors import QueueFull
 from app.journal.changes import Changes
 from app.journal.database import Transaction
-from app.journal.queueing import count_queued, document_pass, lock_tenant
+from app.journal.locks import lock_tenant
+from app.journal.queueing import count_queued, document_pass, refuse_if_full
 from app.journal.rows import document_of, document_values
-from app.journal.tables import TENANT_HAS_QUEUED, documents, events, pages, tenants
+from app.journal.tables import documents, events, pages
 from app.telemetry.metrics import PAGES_QUEUED
-
-QUEUE_DEPTH = select(func.coalesce(func.sum(tenants.c.pages_queued), 0)).where(TENANT_HAS_QUEUED)
 
 _PAGES_A_STATEMENT = 1000
 """The parameters of a statement are made in one go: about 5 ms of the interpreter for so many pages."""
@@ -31,9 +29,9 @@ class Admission:
     def add(self, transaction: Transaction, new: NewDocument) -> Document:
         """Raises `QueueFull`."""
         tenant = lock_tenant(transaction, new.tenant)
-        self._refuse_if_full(transaction, len(new.pages))
+        refuse_if_full(transaction, len(new.pages), self._max_queued_pages)
         now = datetime.now(UTC)
-        values = document_values(new, now) | {"pass_": document_pass(transaction, tenant)}
+        values = document_values(new, now) | {"pass_": document_pass(transaction, tenant, new.priority)}
         document = transaction.one(insert(documents).values(values).returning(*documents.c))
         for numbers in _chunks(new.pages, _PAGES_A_STATEMENT):
             transaction.run_many(
@@ -45,10 +43,6 @@ class Admission:
         transaction.after(lambda: self._changes.changed(new.id))
         transaction.after(self._changes.queued)
         return document_of(document)
-
-    def _refuse_if_full(self, transaction: Transaction, count: int) -> None:
-        if transaction.scalar(QUEUE_DEPTH) + count > self._max_queued_pages:
-            raise QueueFull(limit=self._max_queued_pages)
 
 
 def _chunks(numbers: Sequence[int], size: int) -> Iterator[Sequence[int]]:

@@ -51,7 +51,7 @@ class Changes:
         self._on_queued.append(callback)
 
     def on_cancelled(self, callback: Callable[[str], None]) -> None:
-        """Call `callback` with the id of a document that was cancelled or deleted before its end."""
+        """Call `callback` with the id of a document that was cancelled, deleted or stopped by a page's error."""
         self._on_cancelled.append(callback)
 
     def changed(self, document_id: str) -> None:

@@ -9,11 +9,13 @@ from typing import Any
 from sqlalchemy import Row, bindparam, insert, select, tuple_, update
 
 from app.documents.records import Claim, Counts, PageOutcome
-from app.documents.states import DocumentState, EventKind, PageState
+from app.documents.states import DocumentState, EventKind, OnPageError, PageState
 from app.errors import DocumentFailed, Problem
 from app.journal.changes import Changes
 from app.journal.database import Transaction
-from app.journal.rows import counts_of, end_values, outcome_values
+from app.journal.locks import lock_tenant
+from app.journal.rows import count_values, counts_of, end_values, outcome_values
+from app.journal.stops import cancel_rest
 from app.journal.tables import documents, events, pages
 from app.telemetry.metrics import DOCUMENTS_ENDED, PAGES_ENDED
 
@@ -35,18 +37,26 @@ class _Step:
     commits: list[Commit] = field(default_factory=list)
 
     @property
+    def stops(self) -> bool:
+        """Whether a page's error ends the document; the other pages of the group are kept as they are."""
+        return any(_stops(commit) for commit in self.commits)
+
+    @property
     def counts(self) -> Counts:
         before = counts_of(self.row)
         ended = Counter(outcome.state for _, outcome in self.commits)
-        return replace(
+        after = replace(
             before,
             running=before.running - len(self.commits),
             succeeded=before.succeeded + ended[PageState.SUCCEEDED],
             failed=before.failed + ended[PageState.FAILED],
         )
+        return after.stopped() if self.stops else after
 
     @property
     def state(self) -> DocumentState:
+        if self.stops:
+            return DocumentState.FAILED
         counts = self.counts
         return counts.final_state() if counts.ended == counts.total else DocumentState(self.row.state)
 
@@ -63,17 +73,20 @@ class _Step:
 
     def values(self, error: Problem | None, now: datetime) -> dict[str, Any]:
         """New values of the document's row."""
-        counts, state = self.counts, self.state
+        state = self.state
         kept = {"state": state, "ended_at": None, "expires_at": None}
         return {
             "key": self.row.id,
-            "pages_running": counts.running,
-            "pages_succeeded": counts.succeeded,
-            "pages_failed": counts.failed,
+            **count_values(self.counts),
             "seq": self.row.seq + len(self.events),
             "error": error,
             **(end_values(self.row, state, now) if state.ended else kept),
         }
+
+
+def _stops(commit: Commit) -> bool:
+    claim, outcome = commit
+    return claim.on_page_error is OnPageError.FAIL and outcome.state is PageState.FAILED
 
 
 def _event(document_id: str, seq: int, kind: EventKind, page: int | None = None) -> dict[str, Any]:
@@ -88,13 +101,21 @@ class Commits:
         self._owner = owner
 
     def commit(self, transaction: Transaction, group: Sequence[Commit]) -> list[bool]:
-        """Whether each commit ended its page; one whose claim is void is dropped. Locks documents, then pages."""
+        """Whether each commit ended its page; one whose claim is void is dropped.
+
+        Locks documents, then pages; before them the tenants whose pages may be cancelled.
+        """
         now = datetime.now(UTC)
+        for tenant in sorted({commit[0].tenant for commit in group if _stops(commit)}):
+            lock_tenant(transaction, tenant)
         by_id = _lock_documents(transaction, {claim.document_id for claim, _ in group})
         fences = self._lock_fences(transaction, {claim.key for claim, _ in group})
         accepted = [_accept(commit, by_id, fences) for commit in group]
         steps = [step for step in by_id.values() if step.commits]
         _end_pages(transaction, steps, now)
+        for step in steps:
+            if step.stops:
+                cancel_rest(transaction, self._changes, step.row, now)
         errors = [_error(transaction, step) for step in steps]
         transaction.run_many(
             _MOVE_DOCUMENT, [step.values(error, now) for step, error in zip(steps, errors, strict=True)]
@@ -174,5 +195,6 @@ def _error(transaction: Transaction, step: _Step) -> Problem | None:
         .limit(1)
     )
     cause = page.error or {}
-    detail = f"no page could be read; page {page.number}: {cause.get('code')}: {cause.get('detail')}"
+    what = "a page's error stopped the document" if step.stops else "no page could be read"
+    detail = f"{what}; page {page.number}: {cause.get('code')}: {cause.get('detail')}"
     return DocumentFailed(detail, page=page.number).problem()

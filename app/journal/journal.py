@@ -5,6 +5,7 @@ from typing import Self
 from uuid import uuid4
 
 from app.documents.records import Claim, Document, Event, NewDocument, Page, PageOutcome
+from app.documents.states import DocumentState
 from app.errors import StartError, StoreUnavailable
 from app.journal.admission import Admission
 from app.journal.cancels import Cancels
@@ -17,6 +18,8 @@ from app.journal.group_commit import GroupCommit
 from app.journal.migrate import migrate
 from app.journal.reads import Reads
 from app.journal.releases import Releases, free_claims
+from app.journal.retention import sweep
+from app.journal.retries import Retries
 from app.settings import Settings
 from app.telemetry.metrics import PAGES_QUEUED
 
@@ -37,6 +40,7 @@ class Journal:
         self._claims = Claims(owner, settings.claim_seconds)
         self._releases = Releases(self.changes, owner)
         self._cancels = Cancels(self.changes)
+        self._retries = Retries(self.changes, settings.max_queued_pages)
         self._commits = Commits(self.changes, owner)
         self._group_commit = GroupCommit[Commit, bool](self._commit_group)
         self._reads = Reads(self._database)
@@ -106,16 +110,43 @@ class Journal:
         )
 
     async def cancel(self, document_id: str, tenant: str | None = None) -> Document:
-        """Cancel all pages that have not ended; a document that has ended stays as it is. Raises `NotFound`."""
+        """Cancel all pages that have not ended; a document that has ended stays as it is.
+
+        Raises `NotFound` and `Gone`.
+        """
         return await self._database.write(lambda transaction: self._cancels.cancel(transaction, document_id, tenant))
 
     async def delete(self, document_id: str, tenant: str | None = None) -> str:
-        """Cancel and erase a document; the key of its blob, to be erased next. Raises `NotFound`."""
+        """Cancel and erase a document; the key of its blob, to be erased next. Raises `NotFound` and `Gone`."""
         return await self._database.write(lambda transaction: self._cancels.delete(transaction, document_id, tenant))
 
+    async def retry(self, document_id: str, tenant: str | None = None) -> Document:
+        """Queue the failed pages again, with no attempt charged, and those that `on_page_error=fail` cancelled.
+
+        Raises `NotFound`, `Gone`, `QueueFull`, and `NotRetryable` where no page has failed or its user cancelled.
+        """
+        return await self._database.write(lambda transaction: self._retries.retry(transaction, document_id, tenant))
+
+    async def sweep(self, limit: int = 100) -> list[str]:
+        """Erase documents whose time to live is over; the keys of their blobs, to be erased next.
+
+        At most `limit` at a time, and fewer where they have many pages: there may be more until none is returned. For
+        seven days the erased documents are `Gone` rather than `NotFound`.
+        """
+        return await self._database.write(lambda transaction: sweep(transaction, self.changes, limit))
+
     async def document(self, document_id: str, tenant: str | None = None) -> Document:
-        """Raises `NotFound`, also for another tenant's document."""
+        """Raises `NotFound`, also for another tenant's document, and `Gone`."""
         return await self._reads.document(document_id, tenant)
+
+    async def list_documents(
+        self, tenant: str, *, state: DocumentState | None = None, limit: int = 50, cursor: str | None = None
+    ) -> tuple[list[Document], str | None]:
+        """At most `limit` (from 1) documents, newest first, and the cursor for those that follow, if any do.
+
+        Raises `CursorInvalid`.
+        """
+        return await self._reads.list_documents(tenant, state, limit, cursor)
 
     async def events(self, document_id: str, after: int = 0, limit: int = 100) -> list[Event]:
         """At most `limit` events with a `seq` above `after`, ascending; none for a document that isn't there."""
@@ -124,6 +155,10 @@ class Journal:
     async def pages(self, document_id: str, after: int = 0, limit: int = 100) -> list[Page]:
         """At most `limit` pages in any state with a number above `after`, ascending."""
         return await self._reads.pages(document_id, after, limit)
+
+    async def page(self, document_id: str, number: int, tenant: str | None = None) -> Page:
+        """Raises `NotFound`, also for a page that was not asked for, and `Gone`."""
+        return await self._reads.page(document_id, number, tenant)
 
     async def queue_depth(self) -> int:
         """Pages queued, of all documents."""

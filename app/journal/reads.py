@@ -1,12 +1,17 @@
-"""Reads: one statement each, on connections that never wait for a writer."""
+"""Reads: one statement each for what is there, on connections that never wait for a writer."""
 
-from sqlalchemy import and_, select, true
+from contextlib import suppress
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, and_, select, true
 
 from app.documents.records import Document, Event, Page
-from app.errors import NotFound
-from app.journal.admission import QUEUE_DEPTH
+from app.documents.states import DocumentState
+from app.errors import CursorInvalid, Gone, NotFound
+from app.journal.absence import absence, tombstone_of
 from app.journal.database import Database
-from app.journal.rows import DOCUMENT_COLUMNS, PAGE_COLUMNS, document_of, event_of, page_of
+from app.journal.queueing import QUEUE_DEPTH
+from app.journal.rows import PAGE_COLUMNS, document_of, event_of, page_of
 from app.journal.tables import documents, events, pages
 
 _EVENTS = select(events.c.seq.label("event_seq"), events.c.kind, *PAGE_COLUMNS).select_from(
@@ -21,12 +26,29 @@ class Reads:
         self._database = database
 
     async def document(self, document_id: str, tenant: str | None) -> Document:
-        """Raises `NotFound`, also for another tenant's document."""
-        owned = true() if tenant is None else documents.c.tenant == tenant
-        rows = await self._database.read(select(*DOCUMENT_COLUMNS).where(documents.c.id == document_id, owned))
+        """Raises `NotFound`, also for another tenant's document, and `Gone`."""
+        rows = await self._database.read(select(documents).where(documents.c.id == document_id, _owned_by(tenant)))
         if not rows:
-            raise NotFound("there is no such document")
+            raise await self._absence(document_id, tenant)
         return document_of(rows[0])
+
+    async def _absence(self, document_id: str, tenant: str | None) -> Gone | NotFound:
+        return absence(await self._database.read(tombstone_of(document_id, tenant)))
+
+    async def list_documents(
+        self, tenant: str, state: DocumentState | None, limit: int, cursor: str | None
+    ) -> tuple[list[Document], str | None]:
+        """Newest first, and the cursor of those that follow, if any do; raises `CursorInvalid`."""
+        conditions = [documents.c.tenant == tenant]
+        if state is not None:
+            conditions.append(documents.c.state == state)
+        if cursor is not None:
+            conditions.append(documents.c.id < _document_id(cursor))
+        rows = await self._database.read(
+            select(documents).where(*conditions).order_by(documents.c.id.desc()).limit(limit + 1)
+        )
+        listed = [document_of(row) for row in rows[:limit]]
+        return listed, listed[-1].id if len(rows) > limit else None
 
     async def events(self, document_id: str, after: int, limit: int) -> list[Event]:
         rows = await self._database.read(
@@ -43,9 +65,34 @@ class Reads:
         )
         return [page_of(row) for row in rows]
 
+    async def page(self, document_id: str, number: int, tenant: str | None) -> Page:
+        """Raises `NotFound`, also for a page that was not asked for, and `Gone`."""
+        rows = await self._database.read(
+            select(*PAGE_COLUMNS)
+            .join(documents)
+            .where(pages.c.document_id == document_id, pages.c.number == number, _owned_by(tenant))
+        )
+        if not rows:
+            await self.document(document_id, tenant)
+            raise NotFound("the document has no such page, or it was not asked for")
+        return page_of(rows[0])
+
     async def queue_depth(self) -> int:
         (row,) = await self._database.read(QUEUE_DEPTH)
         return int(row[0])
 
     async def blob_keys(self) -> set[str]:
         return {row.blob_key for row in await self._database.read(select(documents.c.blob_key))}
+
+
+def _owned_by(tenant: str | None) -> ColumnElement[bool]:
+    """Condition on a document; None is any tenant."""
+    return true() if tenant is None else documents.c.tenant == tenant
+
+
+def _document_id(cursor: str) -> str:
+    """The cursor of a list is the id of the last document before it; raises `CursorInvalid`."""
+    with suppress(ValueError):
+        if str(UUID(cursor)) == cursor:
+            return cursor
+    raise CursorInvalid(f"{cursor[:40]!r} is no cursor of a list of documents")

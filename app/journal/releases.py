@@ -2,24 +2,17 @@
 
 import asyncio
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
-from sqlalchemy import Row, select, update
+from sqlalchemy import select, update
 
 from app.documents.records import Claim
 from app.documents.states import PageState
 from app.journal.changes import Changes
 from app.journal.database import Transaction
-from app.journal.queueing import count_queued, document_pass, lock_document, lock_tenant
+from app.journal.locks import lock_document, lock_tenant
+from app.journal.queueing import QUEUED_AGAIN, requeue
 from app.journal.tables import documents, pages
 from app.telemetry.metrics import PAGES_QUEUED
-
-_REQUEUED = {
-    "state": PageState.QUEUED,
-    "claim_number": pages.c.claim_number + 1,
-    "claim_owner": None,
-    "claim_expires_at": None,
-}
 
 
 class Releases:
@@ -43,11 +36,11 @@ class Releases:
                 pages.c.claim_owner == self._owner,
                 pages.c.claim_number == claim.number,
             )
-            .values(_REQUEUED | {"attempts": attempts, "queued_at": due, "not_before": due})
+            .values(QUEUED_AGAIN | {"attempts": attempts, "queued_at": due, "not_before": due})
         )
         if document is None or not released:
             return False
-        _requeue(transaction, tenant, document, 1)
+        requeue(transaction, tenant, document, 1, pages_running=document.pages_running - 1)
         transaction.after(PAGES_QUEUED.inc)
         transaction.after(lambda: self._announce(not_before_seconds))
         return True
@@ -66,15 +59,8 @@ def free_claims(transaction: Transaction) -> None:
         transaction.run(
             update(pages)
             .where(pages.c.document_id == document.id, pages.c.state == PageState.RUNNING)
-            .values(_REQUEUED | {"queued_at": now})
+            .values(QUEUED_AGAIN | {"queued_at": now})
         )
-        _requeue(transaction, lock_tenant(transaction, document.tenant), document, document.pages_running)
-
-
-def _requeue(transaction: Transaction, tenant: Row[Any], document: Row[Any], count: int) -> None:
-    """Count `count` running pages as queued again."""
-    values = {"pages_queued": document.pages_queued + count, "pages_running": document.pages_running - count}
-    if document.pages_queued == 0:
-        values["pass_"] = document_pass(transaction, tenant, document.pass_)
-    transaction.run(update(documents).where(documents.c.id == document.id).values(values))
-    count_queued(transaction, tenant, count)
+        requeue(
+            transaction, lock_tenant(transaction, document.tenant), document, document.pages_running, pages_running=0
+        )

@@ -7,10 +7,9 @@ from typing import Any
 from sqlalchemy import Row
 
 from app.documents.records import Claim, Counts, Document, Event, NewDocument, Page, PageOutcome, PageSeconds, Warn
-from app.documents.states import DocumentState, EventKind, PageState, Source
-from app.journal.tables import documents, pages
+from app.documents.states import DocumentState, EventKind, OnPageError, PageState, Source
+from app.journal.tables import pages
 
-DOCUMENT_COLUMNS = [column for column in documents.c if column.name != "password"]
 PAGE_COLUMNS = [
     column
     for column in pages.c
@@ -40,6 +39,8 @@ def document_of(row: Row[Any]) -> Document:
         metadata=row.metadata,
         warnings=_warnings(row.warnings),
         error=row.error,
+        on_page_error=OnPageError(row.on_page_error),
+        password=row.password,
     )
 
 
@@ -52,6 +53,17 @@ def counts_of(row: Row[Any]) -> Counts:
         failed=row.pages_failed,
         cancelled=row.pages_cancelled,
     )
+
+
+def count_values(counts: Counts) -> dict[str, int]:
+    """Columns of a document that count its pages, all but their total."""
+    return {
+        "pages_queued": counts.queued,
+        "pages_running": counts.running,
+        "pages_succeeded": counts.succeeded,
+        "pages_failed": counts.failed,
+        "pages_cancelled": counts.cancelled,
+    }
 
 
 def page_of(row: Row[Any]) -> Page:
@@ -72,6 +84,7 @@ def page_of(row: Row[Any]) -> Page:
             completion_tokens=row.completion_tokens,
             warnings=_warnings(row.warnings),
             error=row.error,
+            confidence=row.confidence,
         ),
         ended_at=row.ended_at,
         seq=row.seq,
@@ -98,6 +111,7 @@ def claim_of(document: Row[Any], page: Row[Any], profile: str) -> Claim:
         lane_deaths=page.lane_deaths,
         queued_at=page.queued_at,
         media_type=document.media_type,
+        on_page_error=OnPageError(document.on_page_error),
     )
 
 
@@ -120,7 +134,7 @@ def end_values(document: Row[Any], state: DocumentState, now: datetime) -> dict[
 
 
 def outcome_values(outcome: PageOutcome) -> dict[str, Any]:
-    """Columns of a page that has ended."""
+    """Columns of a page that hold what came of it."""
     width, height = outcome.size or (None, None)
     return {
         "state": outcome.state,
@@ -139,6 +153,7 @@ def outcome_values(outcome: PageOutcome) -> dict[str, Any]:
         "completion_tokens": outcome.completion_tokens,
         "warnings": [asdict(warning) for warning in outcome.warnings] or None,
         "error": outcome.error,
+        "confidence": outcome.confidence,
     }
 
 

@@ -2,6 +2,7 @@
 
     tenants ──< documents ──< pages
                          └──< events
+        └──< tombstones
 
 Locks are taken in this order everywhere: tenant, document, pages by number.
 """
@@ -131,6 +132,7 @@ pages = Table(
     Column("height_points", Float),
     Column("prompt_tokens", Integer),
     Column("completion_tokens", Integer),
+    Column("confidence", Float),
     Column("warnings", JSON(none_as_null=True)),
     Column("error", JSON(none_as_null=True)),
     Column("seq", Integer),  # of the event that tells of the page's end
@@ -144,6 +146,15 @@ events = Table(
     Column("seq", Integer, primary_key=True, autoincrement=False),
     Column("kind", String, nullable=False),
     Column("page", Integer),
+)
+
+# Of documents that were erased when their time was over; nothing but their id is kept.
+tombstones = Table(
+    "tombstones",
+    metadata,
+    Column("document_id", String, primary_key=True),
+    Column("tenant", ForeignKey("tenants.name"), nullable=False),
+    Column("expires_at", UtcMicroseconds, nullable=False),
 )
 
 # A partial index serves only queries that repeat its condition literally: hence no bound parameters here.
@@ -178,5 +189,8 @@ Index(
     sqlite_where=is_queued(pages),
     postgresql_where=is_queued(pages),
 )
-Index("ix_documents_listed", documents.c.tenant, documents.c.id)  # UUIDv7: newest first is the largest id first
+# Ids are UUIDv7: newest first is the largest id first.
+Index("ix_documents_listed", documents.c.tenant, documents.c.id)
+Index("ix_documents_listed_by_state", documents.c.tenant, documents.c.state, documents.c.id)
 Index("ix_documents_expiring", documents.c.expires_at)
+Index("ix_tombstones_expiring", tombstones.c.expires_at)

@@ -20,6 +20,7 @@ _DOCUMENT_COLUMNS = (
     documents.c.blob_key,
     documents.c.password,
     documents.c.media_type,
+    documents.c.on_page_error,
     documents.c.started_at,
     documents.c.pages_queued,
     documents.c.pages_running,

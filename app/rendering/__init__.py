@@ -1,4 +1,4 @@
-"""PDF files inspected and their pages drawn, by PyMuPDF and pypdfium2 in processes that may die.
+"""Files inspected and their pages drawn, by PyMuPDF, pypdfium2 and Pillow in processes that may die.
 
 The gateway imports none of those libraries: PyMuPDF holds the GIL for a whole page, crashes with two threads, and can
 loop for ever in C, where only a signal ends it.

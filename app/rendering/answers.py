@@ -7,7 +7,9 @@ from typing import Any
 from app.documents.records import ImageSpec, Warn
 from app.documents.text import clean_text
 from app.errors import (
+    DamagedImage,
     DamagedPdf,
+    ImageTooLarge,
     NoPages,
     PageDamaged,
     PagefleetError,
@@ -25,7 +27,9 @@ from app.rendering.results import Drawing, Inspection
 _FAULTS: dict[str, type[PagefleetError]] = {
     fault.code(): fault
     for fault in (
+        DamagedImage,
         DamagedPdf,
+        ImageTooLarge,
         NoPages,
         PageDamaged,
         PageTooLarge,
@@ -38,7 +42,13 @@ _FAULTS: dict[str, type[PagefleetError]] = {
     )
 }
 _MAX_DETAIL_CHARS = 500
+MAX_TEXT_BYTES = 4 * 1024 * 1024
+"""Of a page's text layer: a page that holds more is none."""
 _BASE64 = (string.ascii_letters + string.digits + "+/=").encode()
+
+
+def fault_named(code: str) -> PagefleetError:
+    return _FAULTS[code]()
 
 
 def fault_frame(fault: PagefleetError) -> Frame:
@@ -56,15 +66,24 @@ def drawing_frame(drawing: Drawing) -> Frame:
         "width": drawing.width,
         "height": drawing.height,
         "size": drawing.size,
+        "blank": drawing.blank,
         "warnings": _warning_pairs(drawing.warnings),
     }
     return Frame(header, drawing.image_base64)
 
 
+def text_frame(text: str) -> Frame:
+    """Raises `PageTooLarge`."""
+    payload = clean_text(text).encode()
+    if len(payload) > MAX_TEXT_BYTES:
+        raise PageTooLarge(f"the page's text layer has more than {MAX_TEXT_BYTES} bytes")
+    return Frame({}, payload)
+
+
 def read_fault(frame: Frame) -> tuple[PagefleetError, str] | None:
     """The error that a frame carries and its cause in the library's words, for the log; None if it carries a result.
 
-    This function and the next two raise `KeyError`, `TypeError` or `ValueError` for a frame of another form.
+    This function and the next three raise `KeyError`, `TypeError` or `ValueError` for a frame of another form.
     """
     if "fault" not in frame.header:
         return None
@@ -87,8 +106,15 @@ def read_drawing(frame: Frame, spec: ImageSpec) -> Drawing:
         width=_count(frame.header["width"]),
         height=_count(frame.header["height"]),
         size=(_length(width), _length(height)),
+        blank=frame.header["blank"] is True,
         warnings=_warnings(frame.header["warnings"]),
     )
+
+
+def read_text(frame: Frame) -> str:
+    if len(frame.payload) > MAX_TEXT_BYTES:
+        raise FrameError(f"a text of {len(frame.payload)} bytes")
+    return clean_text(frame.payload.decode())
 
 
 def _warning_pairs(warnings: tuple[Warn, ...]) -> list[tuple[str, str]]:

@@ -15,19 +15,20 @@ GREY_TOLERANCE = 6
 
 
 def encode_base64(image: Image.Image, media_type: str) -> bytes:
-    """`image` as JPEG (quality 90) or PNG, in base64 without line breaks; in grey where it has no colour."""
-    if image.mode != "L" and is_grey(image):
-        image = image.convert("L")
+    """`image` as JPEG (quality 90) or PNG, in base64 without line breaks."""
     name, options = _FORMATS[media_type]
     encoded = BytesIO()
     image.save(encoded, name, **options)
     return base64.b64encode(encoded.getbuffer())
 
 
-def is_grey(image: Image.Image) -> bool:
-    """Whether no pixel of an RGB image has a colour; every pixel counts: a stamp may be a few of them."""
+def grey_if_grey(image: Image.Image) -> Image.Image:
+    """An RGB image in grey where no pixel has a colour; every pixel counts: a stamp may be a few of them."""
+    if image.mode == "L":
+        return image
     red, green, blue = image.split()
-    return all(_largest_difference(green, other) <= GREY_TOLERANCE for other in (red, blue))
+    grey = all(_largest_difference(green, other) <= GREY_TOLERANCE for other in (red, blue))
+    return image.convert("L") if grey else image
 
 
 def _largest_difference(one: Image.Image, other: Image.Image) -> float:

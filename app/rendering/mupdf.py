@@ -18,7 +18,7 @@ from app.errors import (
     StoreUnavailable,
     UnsupportedType,
 )
-from app.rendering.renderer import Raster
+from app.rendering.renderer import INCOMPLETE, Raster
 from app.rendering.results import Inspection
 from app.rendering.scale import zoom
 
@@ -27,6 +27,8 @@ pymupdf.TOOLS.mupdf_display_warnings(False)
 
 # MuPDF's own errors (pymupdf.mupdf.FzErrorBase) and PyMuPDF's (RuntimeError, ValueError) share no base but this.
 _MuPdfError = Exception
+_BLOCK_TEXT = 4
+"""Index in a block, after its four coordinates."""
 
 
 def open_file(path: str, password: str | None) -> "MuPdfFile":
@@ -63,18 +65,30 @@ class MuPdfFile:
         return Inspection(pages, self._warnings())
 
     def draw(self, page: int, spec: ImageSpec, max_pixels: int) -> Raster:
-        try:
-            shown = self._document.load_page(page - 1)
-        except _MuPdfError as error:
-            raise PageDamaged from error
+        shown = self._page(page)
         size = (round(shown.rect.width, 3), round(shown.rect.height, 3))
         scale = zoom(size, spec.longest_side_pixels, max_pixels)
         pymupdf.TOOLS.reset_mupdf_warnings()
         raster = Raster(_pixels(shown, scale, spec.grey), size)
         return _judge(raster, pymupdf.TOOLS.mupdf_warnings())
 
+    def text(self, page: int) -> str:
+        shown = self._page(page)
+        try:
+            # Without the flag that keeps images: to list them it would decode them, which takes up to seconds.
+            blocks = shown.get_text("blocks", flags=pymupdf.TEXT_PRESERVE_WHITESPACE | pymupdf.TEXT_MEDIABOX_CLIP)
+        except _MuPdfError as error:
+            raise RenderFailed from error
+        return "\n\n".join(block[_BLOCK_TEXT].strip() for block in blocks)
+
     def close(self) -> None:
         self._document.close()
+
+    def _page(self, number: int) -> Any:
+        try:
+            return self._document.load_page(number - 1)
+        except _MuPdfError as error:
+            raise PageDamaged from error
 
     def _warnings(self) -> tuple[Warn, ...]:
         warnings = []
@@ -106,8 +120,8 @@ def _judge(raster: Raster, messages: str) -> Raster:
     an error; the others are about fonts and colour profiles that were replaced.
     """
     lines = [line for line in messages.splitlines() if not line.startswith("... repeated")]
-    if lines and raster.is_blank():
+    if lines and raster.is_plain():
         raise PageDamaged from RuntimeError(lines[0])
     if any("error" in line for line in lines):
-        return Raster(raster.image, raster.size, (Warn("page_incomplete", "parts of the page may be missing"),))
+        return Raster(raster.image, raster.size, (INCOMPLETE,))
     return raster

@@ -1,5 +1,6 @@
 """The second renderer: PDFium, by pypdfium2; asked when the first fails."""
 
+from contextlib import closing
 from pathlib import Path
 
 import pypdfium2
@@ -45,17 +46,25 @@ class PdfiumFile:
         return Inspection(pages)
 
     def draw(self, page: int, spec: ImageSpec, max_pixels: int) -> Raster:
-        try:
-            shown = self._document[page - 1]
-        except (pypdfium2.PdfiumError, IndexError) as error:
-            raise PageDamaged from error
-        try:
+        with closing(self._page(page)) as shown:
             return _raster(shown, spec, max_pixels)
-        finally:
-            shown.close()
+
+    def text(self, page: int) -> str:
+        with closing(self._page(page)) as shown:
+            try:
+                with closing(shown.get_textpage()) as text:
+                    return str(text.get_text_bounded()).strip()
+            except pypdfium2.PdfiumError as error:
+                raise RenderFailed from error
 
     def close(self) -> None:
         self._document.close()
+
+    def _page(self, number: int) -> pypdfium2.PdfPage:
+        try:
+            return self._document[number - 1]
+        except (pypdfium2.PdfiumError, IndexError) as error:
+            raise PageDamaged from error
 
 
 def _raster(page: pypdfium2.PdfPage, spec: ImageSpec, max_pixels: int) -> Raster:

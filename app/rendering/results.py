@@ -12,7 +12,7 @@ class Inspection:
     pages: int
     """At least 1."""
     warnings: tuple[Warn, ...] = ()
-    """Codes: `file_repaired`, `xfa_form`."""
+    """Codes: `file_repaired`, `xfa_form`, `first_frame_only`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +27,13 @@ class Drawing:
     height: int
     """Pixels."""
     size: tuple[float, float]
-    """Width and height of the page as shown (CropBox, /Rotate), in points."""
+    """Width and height of the page as shown (CropBox, /Rotate, EXIF orientation), in points.
+
+    Those of an image follow from the resolution that it states, else from 96 DPI.
+    """
     warnings: tuple[Warn, ...] = ()
     """Codes: `page_incomplete`."""
     seconds: float = 0.0
     """Wall time of drawing and encoding, without the wait for a worker."""
+    blank: bool = False
+    """Whether nothing stands on the page; never of one that is incomplete."""

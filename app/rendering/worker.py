@@ -38,6 +38,7 @@ class Worker:
             await asyncio.create_subprocess_exec(
                 sys.executable,
                 "-P",
+                "-Wignore",  # Pillow warns of what it then copes with
                 "-m",
                 "app.rendering.child",
                 str(memory_bytes),

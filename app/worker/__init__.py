@@ -1,5 +1,6 @@
 """The page worker: claim → render → route → judge → commit."""
 
+from app.worker.sweeper import Sweeper
 from app.worker.worker import Worker
 
-__all__ = ["Worker"]
+__all__ = ["Sweeper", "Worker"]

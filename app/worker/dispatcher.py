@@ -39,7 +39,7 @@ class Dispatcher:
         try:
             return await waiting.granted
         except asyncio.CancelledError:
-            self._queue.discard(claim)
+            self._queue.discard(claim, waiting)
             if waiting.granted.done() and not waiting.granted.cancelled():
                 waiting.granted.result().release()
             raise

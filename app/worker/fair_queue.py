@@ -4,11 +4,11 @@ Pages are claimed a little ahead of the lanes. Were they dispatched in the order
 behind every image that is already drawn; so the same two-level order decides again at dispatch.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from app.documents.fairness import TENANT_STRIDE, joining_pass, stride
+from app.documents.fairness import TENANT_STRIDE, stride
 from app.documents.records import Claim
 
 T = TypeVar("T")
@@ -18,10 +18,13 @@ T = TypeVar("T")
 class _Party:
     """A tenant or a document in the order.
 
-    Among equal passes a newcomer goes first, so that it waits for one page only. Whoever was overtaken so goes before
-    later newcomers, first come first served: a stream of newcomers can't starve it.
+    Unlike in the journal, a newcomer joins at virtual time itself and goes first among equals: it waits for the next
+    free lane only. Whoever was overtaken so goes before later newcomers, and newcomers don't hold up virtual time: a
+    stream of them can't starve anybody.
     """
 
+    step: int
+    """Stride."""
     pass_: int = 0
     since: int = 0
     """Turn at which it came to its pass."""
@@ -29,26 +32,24 @@ class _Party:
     overtaken: bool = False
 
     @property
-    def rank(self) -> tuple[int, bool, bool, int]:
-        return self.pass_, not self.overtaken, self.served and not self.overtaken, self.since
+    def rank(self) -> tuple[int, bool, bool, int, int]:
+        return self.pass_, not self.overtaken, self.served and not self.overtaken, self.step, self.since
 
-    def serve(self, step: int, turn: int, rivals: Iterable["_Party"]) -> None:
+    def serve(self, turn: int, rivals: Iterable["_Party"]) -> None:
         for rival in rivals:
             rival.overtaken |= rival is not self and rival.pass_ == self.pass_
-        self._move(self.pass_ + step, turn)
-        self.served = True
+        self.pass_ += self.step
+        self.since, self.served, self.overtaken = turn, True, False
 
-    def join(self, turn: int, in_use: Iterable["_Party"], known: Iterable["_Party"]) -> None:
+    def join(self, turn: int, in_use: "Sequence[_Party]", known: Iterable["_Party"]) -> None:
+        old_hands = [other for other in in_use if other.served]
         last = max((other.pass_ for other in known), default=0)
-        self._move(joining_pass(self.pass_, (other.pass_ for other in in_use), last), turn)
-
-    def _move(self, pass_: int, turn: int) -> None:
-        self.pass_, self.since, self.overtaken = pass_, turn, False
+        self.pass_ = min((other.pass_ for other in old_hands or in_use), default=last)
+        self.since = turn
 
 
 @dataclass(slots=True)
 class _DocumentQueue(_Party, Generic[T]):
-    step: int = 0
     pages: dict[int, T] = field(default_factory=dict)
 
 
@@ -79,14 +80,21 @@ class FairQueue(Generic[T]):
         return sum(len(document.pages) for tenant in self._tenants.values() for document in tenant.waiting)
 
     def push(self, claim: Claim, item: T) -> None:
-        """Add the item of a page. A tenant or document that had none waiting joins at the smallest pass in use."""
+        """Add the item of a page. A tenant or document that is new here joins the others.
+
+        One that was served its only waiting page is not new: it keeps its pass while its next page is drawn.
+        """
         self._turn += 1
-        tenant = self._tenants.setdefault(claim.tenant, _TenantQueue())
-        if not tenant.waiting:
+        tenant = self._tenants.get(claim.tenant)
+        if tenant is None:
+            tenant = _TenantQueue(TENANT_STRIDE)
             tenant.join(self._turn, self._waiting, self._tenants.values())
-        document = tenant.documents.setdefault(claim.document_id, _DocumentQueue(step=stride(claim.priority)))
-        if not document.pages:
+            self._tenants[claim.tenant] = tenant
+        document = tenant.documents.get(claim.document_id)
+        if document is None:
+            document = _DocumentQueue(stride(claim.priority))
             document.join(self._turn, tenant.waiting, tenant.documents.values())
+            tenant.documents[claim.document_id] = document
         document.pages[claim.page] = item
 
     def in_order(self) -> Iterator[T]:
@@ -101,16 +109,16 @@ class FairQueue(Generic[T]):
         tenant = self._tenants[claim.tenant]
         document = tenant.documents[claim.document_id]
         self._turn += 1
-        tenant.serve(TENANT_STRIDE, self._turn, self._waiting)
-        document.serve(document.step, self._turn, tenant.waiting)
+        tenant.serve(self._turn, self._waiting)
+        document.serve(self._turn, tenant.waiting)
         return document.pages.pop(claim.page)
 
-    def discard(self, claim: Claim) -> None:
-        """Take out a page that needs no lane any more, if it waits here."""
+    def discard(self, claim: Claim, item: T) -> None:
+        """Take out the item of a page that needs no lane any more, if it still waits here."""
         tenant = self._tenants.get(claim.tenant)
         document = tenant.documents.get(claim.document_id) if tenant else None
-        if document:
-            document.pages.pop(claim.page, None)
+        if document and document.pages.get(claim.page) is item:  # and not that of a later claim
+            del document.pages[claim.page]
 
     def forget(self, claim: Claim) -> None:
         """Drop what is remembered of a document of which no page is worked on any more."""

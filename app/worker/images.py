@@ -1,7 +1,7 @@
 """The bytes of page images that one gateway holds at a time."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 from app.rendering import Drawing
@@ -9,32 +9,35 @@ from app.telemetry import metrics
 
 
 class ImageBuffer:
-    """Back-pressure on drawing: above `limit` bytes no further page is drawn until images are let go.
+    """Back-pressure on drawing: above `limit_bytes` no further page is drawn until images are let go.
 
     Pages that are being drawn at that moment may pass the limit, by one image a render worker at most.
     """
 
-    def __init__(self, limit_bytes: int) -> None:
+    def __init__(self, limit_bytes: int, render_workers: int) -> None:
         self._limit = limit_bytes
         self._held = 0
-        self._released = asyncio.Condition()
-
-    async def room(self) -> None:
-        """Wait until another page may be drawn."""
-        async with self._released:
-            await self._released.wait_for(lambda: self._held < self._limit)
+        self._room = asyncio.Event()
+        self._room.set()
+        # Pages that wait for a render worker must not have passed the check for room: all of them would be drawn.
+        self._drawing = asyncio.Semaphore(render_workers)
 
     @asynccontextmanager
-    async def hold(self, drawing: Drawing) -> AsyncIterator[None]:
-        """Count the drawing's bytes while the page needs them: from its drawing to its end, over all attempts."""
-        self._add(len(drawing.image_base64))
+    async def hold(self, draw: Callable[[], Awaitable[Drawing]]) -> AsyncIterator[Drawing]:
+        """Draw a page when there is room. Its bytes count as long as the context: to its end, over all attempts."""
+        async with self._drawing:
+            await self._room.wait()
+            drawing = await draw()
+            self._add(len(drawing.image_base64))
         try:
-            yield
+            yield drawing
         finally:
             self._add(-len(drawing.image_base64))
-            async with self._released:
-                self._released.notify_all()
 
     def _add(self, count: int) -> None:
         self._held += count
         metrics.IMAGE_BYTES.set(self._held)
+        if self._held < self._limit:
+            self._room.set()
+        else:
+            self._room.clear()

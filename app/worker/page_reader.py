@@ -1,12 +1,13 @@
 """One claimed page, from drawing to outcome: render → route → judge, with retries on other lanes."""
 
 import asyncio
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 
-from app.documents.records import Claim, PageOutcome, PageSeconds
-from app.documents.states import PageState, Source
+from app.documents.media_types import PDF
+from app.documents.records import Claim, PageOutcome, PageSeconds, Warn
+from app.documents.states import OnPageError, PageState, Source
 from app.errors import (
     AnswerTruncated,
     AttemptError,
@@ -70,11 +71,13 @@ class PageReader:
         drawing: Drawing | None = None
         try:
             async with self._image_buffer.hold(partial(self._draw, claim, profile)) as drawing:
+                if drawing.blank:
+                    return _blank_outcome(claim, profile, drawing, progress)
                 return await self._read_image(claim, profile, drawing, progress)
         except ServiceError:
             raise
         except PagefleetError as error:
-            return PageOutcome(
+            failed = PageOutcome(
                 PageState.FAILED,
                 profile=profile.name,
                 attempts=progress.attempts,
@@ -82,10 +85,35 @@ class PageReader:
                 warnings=drawing.warnings if drawing else (),
                 error={**error.problem(), "page": claim.page},
             )
+            return await self._with_text_layer(claim, error, failed)
+
+    async def _with_text_layer(self, claim: Claim, error: PagefleetError, failed: PageOutcome) -> PageOutcome:
+        """The page's own text, where the user asked for it to stand in for a page that failed and there is any."""
+        if claim.on_page_error is not OnPageError.TEXT_LAYER or claim.media_type != PDF:
+            return failed
+        try:
+            async with self._blobs.local(claim.blob_key) as path:
+                text = await self._rendering.text(path, claim.page, claim.password)
+        except ServiceError:
+            raise
+        except PagefleetError as second:
+            _logger.warning("no text layer", document_id=claim.document_id, page=claim.page, code=second.code())
+            return failed
+        if not text.strip():
+            return failed
+        warning = Warn(error.code(), f"the page's own text stands in: {error.detail}")
+        return replace(
+            failed,
+            state=PageState.SUCCEEDED,
+            source=Source.TEXT_LAYER,
+            text=text.strip(),
+            warnings=(*failed.warnings, warning),
+            error=None,
+        )
 
     async def _draw(self, claim: Claim, profile: Profile) -> Drawing:
         async with self._blobs.local(claim.blob_key) as path:
-            drawing = await self._rendering.draw(path, claim.page, profile.image, claim.password)
+            drawing = await self._rendering.draw(path, claim.media_type, claim.page, profile.image, claim.password)
         metrics.PAGE_RENDER_SECONDS.observe(drawing.seconds)
         return drawing
 
@@ -93,10 +121,10 @@ class PageReader:
         while True:
             with await self._dispatcher.attempt(claim, profile, progress.failed_lanes) as attempt:
                 progress.in_flight = True
-                waited = _seconds_since(claim.queued_at) - drawing.seconds
+                waited = _waited_seconds(claim, drawing)
                 try:
                     answer, reading = await _ask(attempt, profile, drawing)
-                    return _good_outcome(attempt, profile, drawing, answer, reading, progress, max(0.0, waited))
+                    return _good_outcome(attempt, profile, drawing, answer, reading, progress, waited)
                 except (AttemptError, PageError) as error:
                     _logger.warning(
                         "attempt failed",
@@ -175,5 +203,19 @@ def _good_outcome(
     )
 
 
-def _seconds_since(moment: datetime) -> float:
-    return (datetime.now(UTC) - moment).total_seconds()
+def _blank_outcome(claim: Claim, profile: Profile, drawing: Drawing, progress: Progress) -> PageOutcome:
+    """Of a page on which nothing stands. A model is not asked: it would invent a text."""
+    return PageOutcome(
+        PageState.SUCCEEDED,
+        source=Source.BLANK,
+        profile=profile.name,
+        attempts=progress.attempts,
+        seconds=PageSeconds(_waited_seconds(claim, drawing), drawing.seconds),
+        size=drawing.size,
+        warnings=drawing.warnings,
+    )
+
+
+def _waited_seconds(claim: Claim, drawing: Drawing) -> float:
+    """Since the page became claimable, but for its drawing; never negative, whatever the clocks say."""
+    return max(0.0, (datetime.now(UTC) - claim.queued_at).total_seconds() - drawing.seconds)

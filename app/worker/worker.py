@@ -58,10 +58,9 @@ class Worker:
         self._fleet = fleet
         self._profiles = profiles
         self._dispatcher = Dispatcher(fleet)
-        self._reader = PageReader(
-            profiles, blobs, rendering, self._dispatcher, ImageBuffer(settings.image_buffer_bytes)
-        )
-        self._active: dict[tuple[str, int], _Active] = {}
+        image_buffer = ImageBuffer(settings.image_buffer_bytes, settings.render_workers)
+        self._reader = PageReader(profiles, blobs, rendering, self._dispatcher, image_buffer)
+        self._active: dict[Claim, _Active] = {}
         self._wake = asyncio.Event()
         self._newcomers = set(profiles.names)
         self._stopping = False
@@ -111,9 +110,17 @@ class Worker:
                     pass
             except StoreUnavailable as error:
                 _logger.error("claims wait for the store", detail=error.detail)
-                await asyncio.sleep(STORE_RETRY_SECONDS)
+                await self._before_next_round()
+            except Exception:
+                # A fault of ours must cost one round, not all reading from here on.
+                _logger.exception("claims failed unexpectedly")
+                await self._before_next_round()
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._wake.wait(), POLL_SECONDS)
+
+    async def _before_next_round(self) -> None:
+        await asyncio.sleep(STORE_RETRY_SECONDS)
+        self._on_queued()  # what the failed round would have claimed still waits
 
     async def _claim_round(self) -> bool:
         """Claim once for each profile that has room; whether anything was claimed."""
@@ -153,12 +160,12 @@ class Worker:
     def _begin(self, claim: Claim) -> None:
         progress = Progress(attempts=claim.attempts)
         task = asyncio.create_task(self._work(claim, progress), name=f"page {claim.document_id}/{claim.page}")
-        self._active[claim.key] = _Active(claim, progress, task)
+        self._active[claim] = _Active(claim, progress, task)
         metrics.PAGES_CLAIMED.set(len(self._active))
         task.add_done_callback(lambda _: self._end(claim))
 
     def _end(self, claim: Claim) -> None:
-        del self._active[claim.key]
+        del self._active[claim]
         metrics.PAGES_CLAIMED.set(len(self._active))
         if all(active.claim.document_id != claim.document_id for active in self._active.values()):
             self._dispatcher.forget(claim)
@@ -167,16 +174,17 @@ class Worker:
     async def _work(self, claim: Claim, progress: Progress) -> None:
         try:
             outcome = await self._reader.read(claim, progress)
+            await self._until_stored(lambda: self._journal.commit(claim, outcome))
         except ServiceError as error:
             _logger.warning("page handed back", document_id=claim.document_id, page=claim.page, code=error.code())
             await self._until_stored(lambda: self._hand_back(claim, progress, HAND_BACK_SECONDS))
-            return
         except Exception:
-            # A fault of ours must end the page, not the service, and not be met again at every start.
+            # A fault of ours, or an outcome that can't be written, must end the page: it would stay claimed otherwise,
+            # and be met again at every start.
             _logger.exception("page failed unexpectedly", document_id=claim.document_id, page=claim.page)
             problem = {**InternalError("the page met an unforeseen fault").problem(), "page": claim.page}
-            outcome = PageOutcome(PageState.FAILED, attempts=progress.attempts + 1, error=problem)
-        await self._until_stored(lambda: self._journal.commit(claim, outcome))
+            failed = PageOutcome(PageState.FAILED, attempts=progress.attempts + 1, error=problem)
+            await self._until_stored(lambda: self._journal.commit(claim, failed))
 
     async def _hand_back(self, claim: Claim, progress: Progress, not_before_seconds: float = 0) -> bool:
         return await self._journal.release(claim, attempts=progress.attempts, not_before_seconds=not_before_seconds)

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from app.documents.records import Counts, Warn
-from app.documents.states import DocumentState, PageState
+from app.documents.states import DocumentState, OnPageError, PageState
 from app.errors import NotFound, QueueFull
 from app.journal import Journal
 from tests.journals import PROFILES, new_document, read_all, succeeded, told
@@ -20,6 +20,7 @@ async def test_a_new_document_is_queued_with_all_its_fields(journal: Journal) ->
         metadata={"case": 7, "tags": ["a"]},
         warnings=(Warn("repaired", "the file was damaged"),),
         ttl_seconds=60,
+        on_page_error=OnPageError.TEXT_LAYER,
     )
 
     document = await journal.add_document(new)
@@ -29,6 +30,9 @@ async def test_a_new_document_is_queued_with_all_its_fields(journal: Journal) ->
         assert getattr(document, name) == getattr(new, name)
     assert document.metadata == new.metadata
     assert document.warnings == new.warnings
+    assert document.on_page_error is OnPageError.TEXT_LAYER
+    assert document.password == "secret"
+    assert "secret" not in repr(document)
     assert document.state is DocumentState.QUEUED
     assert document.counts == Counts(total=3, queued=3)
     assert document.seq == 1
@@ -65,6 +69,19 @@ async def test_what_a_commit_stores_is_what_a_page_shows(journal: Journal) -> No
     assert page.seq == 2
     assert page.ended_at is not None
     assert page.ended_at == (await journal.document(new.id)).ended_at
+
+
+async def test_one_page_is_read_by_its_number(journal: Journal) -> None:
+    new = new_document([2, 5], tenant="one")
+    await journal.add_document(new)
+    await read_all(journal)
+
+    assert [await journal.page(new.id, number, "one") for number in (2, 5)] == await journal.pages(new.id)
+
+    assert await journal.page(new.id, 5) == await journal.page(new.id, 5, "one")
+    for document_id, number, tenant in ((new.id, 3, "one"), (new.id, 2, "two"), ("nothing", 2, None)):
+        with pytest.raises(NotFound):
+            await journal.page(document_id, number, tenant)
 
 
 async def test_a_document_of_ten_thousand_pages_is_whole(journal: Journal) -> None:

@@ -117,6 +117,13 @@ async def test_head_of_an_open_stream_ends_at_once(gateway: Gateway, replica: St
     await gateway.ended(document["id"])
 
 
+async def test_a_browser_that_began_at_a_cursor_reconnects_to_where_it_came(gateway: Gateway, ended: str) -> None:
+    rest = await collect(gateway, ended, "4", after="2")
+    assert [event.id for event in rest] == ["5", "6"]
+    over = await gateway.client.get(f"/documents/{ended}/events?after=2", headers={"Last-Event-ID": "6"})
+    assert over.status_code == 204
+
+
 @pytest.mark.parametrize(
     ("query", "status", "code"),
     [

@@ -206,8 +206,9 @@ async def test_head_is_answered_like_get(gateway: Gateway) -> None:
         assert head.headers["content-type"] == get.headers["content-type"]
 
 
-async def test_only_loopback_hosts_are_served_without_keys(gateway: Gateway) -> None:
-    foreign = {"Host": "attacker.example"}
+@pytest.mark.parametrize("host", ["attacker.example", "[::1", "[attacker]", ""])
+async def test_only_loopback_hosts_are_served_without_keys(gateway: Gateway, host: str) -> None:
+    foreign = {"Host": host}
     refused = await gateway.client.get("/lanes", headers=foreign)
     assert (refused.status_code, refused.json()["code"]) == (403, "forbidden")
     assert (await gateway.client.get("/livez", headers=foreign)).status_code == 200

@@ -28,7 +28,15 @@ def test_one_replica_has_one_name(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("port", 65_536), ("endpoints", "ftp://a"), ("max_pages", 0), ("colour", "blue")]
+    ("name", "value"),
+    [
+        ("port", 65_536),
+        ("endpoints", "ftp://a"),
+        ("max_pages", 0),
+        ("log_level", "loud"),
+        ("endpoint_api_key", "two\nlines"),
+        ("colour", "blue"),
+    ],
 )
 def test_a_setting_at_fault_is_named(name: str, value: object) -> None:
     with pytest.raises(StartError, match=name):
@@ -37,6 +45,16 @@ def test_a_setting_at_fault_is_named(name: str, value: object) -> None:
 
 def test_the_endpoint_key_is_not_shown() -> None:
     assert "secret" not in repr(Settings.load(endpoint_api_key="secret"))
+
+
+@pytest.mark.parametrize(("given", "key"), [("secret\n", "secret"), (" ", None), ("", None)])
+def test_the_endpoint_key_is_one_that_a_header_can_carry(given: str, key: str | None) -> None:
+    assert Settings.load(endpoint_api_key=given).endpoint_api_key == key
+
+
+def test_the_log_level_may_be_in_capitals(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PAGEFLEET_LOG_LEVEL", "INFO")
+    assert Settings.load().log_level == "info"
 
 
 def test_settings_do_not_change() -> None:

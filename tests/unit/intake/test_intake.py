@@ -51,7 +51,7 @@ class Inspector:
     error: PagefleetError | None = None
     seen: list[bytes] = field(default_factory=list)
 
-    async def inspect(self, path: Path, password: str | None) -> Inspection:
+    async def inspect(self, path: Path, media_type: str, password: str | None) -> Inspection:
         self.seen.append(path.read_bytes())
         if self.error is not None:
             raise self.error
@@ -259,10 +259,10 @@ async def test_the_profile_is_the_one_asked_for_else_the_setting_else_what_the_l
     [
         (b"", EmptyFile),
         (b"just text called .pdf", UnsupportedType),
-        (b"\xff\xd8\xff\xe0 a photo", UnsupportedType),
+        (b"PK\x03\x04 a letter", UnsupportedType),
     ],
 )
-async def test_a_file_that_is_no_pdf_is_refused_before_it_is_opened(
+async def test_a_file_of_no_type_that_is_read_is_refused_before_it_is_opened(
     room: Room, data: bytes, error: type[PagefleetError]
 ) -> None:
     (refusal,) = await room.form(file_part(data))

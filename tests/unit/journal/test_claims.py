@@ -1,29 +1,14 @@
 """What a claim costs, and the number that fences it."""
 
 import sqlite3
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import pytest
-from sqlalchemy import Connection, Engine, event
-
+from app.documents.states import OnPageError
 from app.journal import Journal
-from tests.journals import PROFILES, new_document, read_all, settings_for, succeeded
-
-
-@pytest.fixture
-def statements() -> Iterator[list[tuple[str, Any]]]:
-    """SQL and parameters of what is executed."""
-    seen: list[tuple[str, Any]] = []
-
-    def record(_: Connection, __: Any, sql: str, parameters: Any, ___: Any, many: bool) -> None:
-        seen.append((sql, parameters[0] if many else parameters))
-
-    event.listen(Engine, "before_cursor_execute", record)
-    yield seen
-    event.remove(Engine, "before_cursor_execute", record)
+from tests.journals import PROFILES, failed, new_document, read_all, settings_for, succeeded
+from tests.unit.journal.plans import plan_steps
 
 
 async def test_a_claim_reads_only_indexes_of_what_is_claimable(
@@ -39,14 +24,8 @@ async def test_a_claim_reads_only_indexes_of_what_is_claimable(
 
     assert len(await journal.claim(4, PROFILES, without=["other"])) == 4
 
-    reads = [(sql, parameters) for sql, parameters in statements if sql.startswith("SELECT")]
-    with closing(sqlite3.connect(settings.database_path)) as connection:
-        steps = [
-            step
-            for sql, parameters in reads
-            for *_, step in connection.execute(f"EXPLAIN QUERY PLAN {sql}", parameters)
-        ]
     await journal.close()
+    steps = plan_steps(settings.database_path, statements)
     tables = [step for step in steps if step.startswith(("SCAN", "SEARCH"))]
     assert tables
     for step in tables:
@@ -68,10 +47,10 @@ async def test_a_claim_needs_as_many_statements_for_one_document_as_for_fifty(
     assert counts[0] == counts[1]
 
 
-async def test_the_fence_rises_at_each_claim_hand_back_commit_and_cancel(tmp_path: Path) -> None:
+async def test_the_fence_rises_at_each_claim_hand_back_commit_stop_retry_and_cancel(tmp_path: Path) -> None:
     settings = settings_for(tmp_path)
     journal = await Journal.open(settings)
-    new = new_document(2)
+    new = new_document(2, on_page_error=OnPageError.FAIL)
     await journal.add_document(new)
 
     def fences() -> list[int]:
@@ -84,9 +63,14 @@ async def test_the_fence_rises_at_each_claim_hand_back_commit_and_cancel(tmp_pat
     await journal.release(first, attempts=0)
     seen.append(fences())
     (first,) = await journal.claim(1, PROFILES)
+    await journal.commit(first, failed())
+    seen.append(fences())
+    await journal.retry(new.id)
+    seen.append(fences())
+    (first,) = await journal.claim(1, PROFILES)
     await journal.commit(first, succeeded())
     seen.append(fences())
     await journal.cancel(new.id)
     seen.append(fences())
     await journal.close()
-    assert seen == [[0, 0], [1, 1], [2, 1], [4, 1], [4, 2]]
+    assert seen == [[0, 0], [1, 1], [2, 1], [4, 2], [5, 3], [7, 3], [7, 4]]

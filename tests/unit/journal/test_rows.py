@@ -8,7 +8,7 @@ from sqlalchemy.pool import NullPool
 
 from app.documents.records import PageOutcome
 from app.documents.states import PageState
-from app.journal.rows import DOCUMENT_COLUMNS, outcome_values, page_of
+from app.journal.rows import outcome_values, page_of
 from app.journal.tables import UtcMicroseconds, metadata, pages
 from tests.journals import failed, succeeded
 
@@ -38,7 +38,3 @@ def test_an_outcome_comes_back_as_it_was(outcome: PageOutcome) -> None:
         page = page_of(connection.execute(select(pages)).one())
     assert page.outcome == outcome
     assert (page.document_id, page.number, page.ended_at, page.seq) == ("a", 1, NOW, None)
-
-
-def test_a_password_is_not_read_with_a_document() -> None:
-    assert "password" not in {column.name for column in DOCUMENT_COLUMNS}

@@ -3,27 +3,45 @@ from typing import Any
 import pytest
 
 from app.documents.records import ImageSpec, Warn
-from app.errors import InternalError, PageDamaged
+from app.errors import InternalError, PageDamaged, PageTooLarge
 from app.rendering.answers import (
+    MAX_TEXT_BYTES,
     drawing_frame,
     fault_frame,
     inspection_frame,
     read_drawing,
     read_fault,
     read_inspection,
+    read_text,
+    text_frame,
 )
-from app.rendering.frames import Frame
+from app.rendering.frames import Frame, FrameError
 from app.rendering.results import Drawing, Inspection
 
 SPEC = ImageSpec(1288)
-DRAWING = Drawing(b"aGVsbG8=", "image/jpeg", 10, 20, (5.0, 10.5), (Warn("page_incomplete", "some"),))
+DRAWING = Drawing(b"aGVsbG8=", "image/jpeg", 10, 20, (5.0, 10.5), (Warn("page_incomplete", "some"),), blank=True)
 
 
 def test_results_come_out_as_they_went_in() -> None:
     inspection = Inspection(3, (Warn("file_repaired", "it was"),))
     assert read_inspection(inspection_frame(inspection)) == inspection
     assert read_drawing(drawing_frame(DRAWING), SPEC) == DRAWING
-    assert read_fault(inspection_frame(inspection)) is None
+    assert read_text(text_frame("zwei\nZeilen: äöü")) == "zwei\nZeilen: äöü"
+    assert read_fault(inspection_frame(inspection)) is None and read_fault(text_frame("")) is None
+
+
+def test_a_text_holds_no_control_characters_and_no_half_characters() -> None:
+    assert text_frame("a\x00b\ud800c").payload == b"abc"
+    assert read_text(Frame({}, b"a\x00b")) == "ab"
+    with pytest.raises(ValueError):
+        read_text(Frame({}, b"\xff"))
+
+
+def test_a_text_without_end_is_refused_on_both_sides() -> None:
+    with pytest.raises(PageTooLarge):
+        text_frame("x" * (MAX_TEXT_BYTES + 1))
+    with pytest.raises(FrameError):
+        read_text(Frame({}, b"x" * (MAX_TEXT_BYTES + 1)))
 
 
 def test_a_fault_carries_its_class_its_detail_and_its_cause() -> None:

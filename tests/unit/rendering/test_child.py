@@ -24,13 +24,14 @@ def cpu_limits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 def _job(path: Path, **other: Any) -> dict[str, Any]:
-    return {"job": "inspect", "renderer": "mupdf", "path": str(path), "password": None, "cpu_seconds": 20} | other
+    job = {"job": "inspect", "renderer": "mupdf", "path": str(path), "password": None, "cpu_seconds": 20}
+    return job | {"failed": "damaged_pdf"} | other
 
 
 def _drawing(path: Path, **other: Any) -> dict[str, Any]:
     image = {"longest_side_pixels": 200, "media_type": "image/png", "grey": False}
     drawing = {"job": "draw", "page": 1, "image": image, "max_pixels": 1_000_000, "blank_is_damage": False}
-    return _job(path, **(drawing | other))
+    return _job(path, **(drawing | {"failed": "render_failed"} | other))
 
 
 def test_answers_leave_on_the_real_standard_output_only(tmp_path: Path) -> None:
@@ -96,6 +97,27 @@ def test_one_file_is_open_at_a_time_and_none_after_a_fault_or_an_inspection(tmp_
     assert open_descriptors() == closed
     assert child.answer(_job(paths[0])).header["pages"] == 1
     assert open_descriptors() == closed
+
+
+def test_a_page_is_blank_when_nothing_stands_on_it(tmp_path: Path) -> None:
+    blank = one_page_pdf(tmp_path / "a.pdf", stream(b""))
+    assert Child().answer(_drawing(blank)).header["blank"] is True
+    assert Child().answer(_drawing(text_pdf(tmp_path / "b.pdf"))).header["blank"] is False
+
+
+def test_a_page_with_parts_missing_is_never_blank(tmp_path: Path) -> None:
+    """What is missing may have been all that stood on it; the dot shows that the page was drawn."""
+    picture = stream(b"garbage", b"/Type/XObject/Subtype/Image/Width 9/Height 9/Filter/JPXDecode")
+    content = stream(b"100 100 1 1 re f /X1 Do")
+    path = one_page_pdf(tmp_path / "a.pdf", content, HELVETICA + b"/XObject<</X1 5 0 R>>", b"", picture)
+    header = Child().answer(_drawing(path)).header
+    assert (header["blank"], header["warnings"][0][0]) == (False, "page_incomplete")
+
+
+def test_the_text_layer_is_an_answer_without_an_image(tmp_path: Path) -> None:
+    path = text_pdf(tmp_path / "a.pdf", pages=2)
+    assert Child().answer(_job(path, job="text", page=2)) == Frame({}, b"page 2")
+    assert Child().answer(_job(path, job="text", page=3)).header["fault"] == "page_damaged"
 
 
 def test_a_blank_drawing_is_no_answer_to_damage(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What both renderers must do, and what only the first can."""
+"""What both renderers of PDFs must do, and what only the first can."""
 
 from pathlib import Path
 
@@ -62,7 +62,7 @@ def test_a_page_is_drawn_on_white(renderer: Renderer, tmp_path: Path) -> None:
     raster = _draw(renderer, text_pdf(tmp_path / "a.pdf"), longest_side=842)
     assert (raster.image.mode, raster.image.size, raster.size) == ("RGB", (595, 842), (595.0, 842.0))
     assert raster.image.getpixel((590, 840)) == (255, 255, 255)
-    assert not raster.is_blank() and raster.warnings == ()
+    assert not raster.is_plain() and raster.warnings == ()
 
 
 def test_a_grey_image_outlives_its_page(renderer: Renderer, tmp_path: Path) -> None:
@@ -105,6 +105,40 @@ def test_form_values_and_annotations_are_drawn(renderer: Renderer, tmp_path: Pat
     image = _draw(renderer, tmp_path / "a.pdf", longest_side=300, grey=True).image
     for box in ((10, 10, 140, 60), (10, 120, 140, 180)):
         assert min(image.crop(box).tobytes()) < 128, f"nothing drawn in {box}"
+
+
+def _text(renderer: Renderer, path: Path, page: int = 1) -> str:
+    file = renderer.open_file(str(path), None)
+    try:
+        return file.text(page)
+    finally:
+        file.close()
+
+
+def test_the_text_layer_has_what_is_printed_and_what_is_hidden(renderer: Renderer, tmp_path: Path) -> None:
+    hidden = b"BT 3 Tr /F1 20 Tf 50 40 Td (Hidden) Tj ET"
+    path = one_page_pdf(tmp_path / "a.pdf", stream(HELLO + b" " + hidden))
+    assert _text(renderer, path).split() == ["Hello", "Hidden"]
+    assert _text(renderer, text_pdf(tmp_path / "b.pdf", pages=2), 2) == "page 2"
+
+
+def test_a_scan_has_no_text_layer(renderer: Renderer, tmp_path: Path) -> None:
+    picture = stream(
+        b"\x80" * 81, b"/Type/XObject/Subtype/Image/Width 9/Height 9/ColorSpace/DeviceGray/BitsPerComponent 8"
+    )
+    path = one_page_pdf(tmp_path / "a.pdf", stream(b"300 0 0 200 0 0 cm /X1 Do"), PICTURE, b"", picture)
+    assert _draw(renderer, path).image.getextrema() != ((255, 255),) * 3
+    assert _text(renderer, path) == ""
+
+
+def test_the_text_of_a_page_that_is_not_there_is_damaged(renderer: Renderer, tmp_path: Path) -> None:
+    with pytest.raises(PageDamaged):
+        _text(renderer, text_pdf(tmp_path / "a.pdf"), page=2)
+
+
+def test_paragraphs_are_parted_by_empty_lines(mupdf: Renderer, tmp_path: Path) -> None:
+    content = b"BT /F1 12 Tf 14 TL 20 180 Td (One) Tj T* (two) Tj 0 -80 Td (three) Tj ET"
+    assert _text(mupdf, one_page_pdf(tmp_path / "a.pdf", stream(content))) == "One\ntwo\n\nthree"
 
 
 def test_passwords(renderer: Renderer, tmp_path: Path) -> None:
@@ -154,7 +188,7 @@ def test_a_null_among_the_pages_costs_that_page_only(renderer: Renderer, tmp_pat
     assert _fault(renderer, path) is None
     with pytest.raises(PageDamaged):
         _draw(renderer, path, page=2)
-    assert not _draw(renderer, path, page=3).is_blank()
+    assert not _draw(renderer, path, page=3).is_plain()
 
 
 def test_what_one_page_left_unsaid_is_not_blamed_on_a_blank_one(mupdf: Renderer, tmp_path: Path) -> None:
@@ -165,7 +199,7 @@ def test_what_one_page_left_unsaid_is_not_blamed_on_a_blank_one(mupdf: Renderer,
     for number in (2, 3):
         with pytest.raises(PageDamaged):
             file.draw(number, ImageSpec(400), MAX_PIXELS)
-    assert file.draw(4, ImageSpec(400), MAX_PIXELS).is_blank()
+    assert file.draw(4, ImageSpec(400), MAX_PIXELS).is_plain()
 
 
 def test_a_strip_too_thin_to_read_is_too_large(renderer: Renderer, tmp_path: Path) -> None:
@@ -217,7 +251,7 @@ def test_a_page_that_damage_left_white_is_not_blank(
 
 def test_a_blank_page_is_not_damaged(mupdf: Renderer, tmp_path: Path) -> None:
     raster = _draw(mupdf, one_page_pdf(tmp_path / "a.pdf", stream(b"")))
-    assert raster.is_blank() and raster.warnings == ()
+    assert raster.is_plain() and raster.warnings == ()
 
 
 def test_a_page_with_a_broken_picture_is_incomplete(mupdf: Renderer, tmp_path: Path) -> None:

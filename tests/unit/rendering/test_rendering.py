@@ -9,11 +9,13 @@ from io import BytesIO
 from pathlib import Path
 
 import pytest
-from PIL import Image
+from PIL import Image, ImageDraw
 
+from app.documents.media_types import PDF
 from app.documents.records import ImageSpec
 from app.errors import (
     Busy,
+    DamagedImage,
     Draining,
     InspectTimeout,
     NoPages,
@@ -39,9 +41,16 @@ def _image(drawing: Drawing) -> Image.Image:
     return Image.open(BytesIO(base64.b64decode(drawing.image_base64, validate=True)))
 
 
+def _only_for_the_second(path: Path) -> Path:
+    """A PDF with a page count that MuPDF does not believe."""
+    page = b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 300 200]/Contents 4 0 R/Resources<<%s>>>>" % HELVETICA
+    pages = b"<</Type/Pages/Kids[3 0 R]/Count 2000000000>>"
+    return raw_pdf(path, CATALOG, pages, page, stream(HELLO))
+
+
 async def _frozen_worker(rendering: Rendering, path: Path) -> int:
     """Draw a page, then stop the worker that did it: the last, of one for each pool."""
-    await rendering.draw(path, 1, SPEC)
+    await rendering.draw(path, PDF, 1, SPEC)
     pid = rendering.worker_pids()[-1]
     os.kill(pid, signal.SIGSTOP)
     return pid
@@ -49,8 +58,8 @@ async def _frozen_worker(rendering: Rendering, path: Path) -> int:
 
 async def test_a_file_is_inspected_and_its_pages_are_drawn(rendering: Rendering, tmp_path: Path) -> None:
     path = text_pdf(tmp_path / "a.pdf", pages=3)
-    assert (await rendering.inspect(path)).pages == 3
-    drawing = await rendering.draw(path, 2, ImageSpec(1288))
+    assert (await rendering.inspect(path, PDF)).pages == 3
+    drawing = await rendering.draw(path, PDF, 2, ImageSpec(1288))
     image = _image(drawing)
     assert (image.format, image.mode, image.size) == ("JPEG", "L", (drawing.width, drawing.height))
     assert (drawing.height, drawing.size, drawing.media_type) == (1288, (595.0, 842.0), "image/jpeg")
@@ -59,8 +68,8 @@ async def test_a_file_is_inspected_and_its_pages_are_drawn(rendering: Rendering,
 
 async def test_pages_drawn_at_once_are_the_pages_asked_for(rendering: Rendering, tmp_path: Path) -> None:
     path = text_pdf(tmp_path / "a.pdf", pages=5)
-    one_by_one = [(await rendering.draw(path, page, SPEC)).image_base64 for page in range(1, 6)]
-    at_once = await asyncio.gather(*(rendering.draw(path, page, SPEC) for page in range(1, 6)))
+    one_by_one = [(await rendering.draw(path, PDF, page, SPEC)).image_base64 for page in range(1, 6)]
+    at_once = await asyncio.gather(*(rendering.draw(path, PDF, page, SPEC) for page in range(1, 6)))
     assert [drawing.image_base64 for drawing in at_once] == one_by_one
     assert len(set(one_by_one)) == 5
 
@@ -68,19 +77,50 @@ async def test_pages_drawn_at_once_are_the_pages_asked_for(rendering: Rendering,
 async def test_colour_stays_and_png_is_made_where_asked(rendering: Rendering, tmp_path: Path) -> None:
     path = one_page_pdf(tmp_path / "a.pdf", stream(b"1 0 0 rg 10 10 2 2 re f"))
     coloured, grey = [
-        _image(await rendering.draw(path, 1, ImageSpec(400, "image/png", grey=grey))) for grey in (False, True)
+        _image(await rendering.draw(path, PDF, 1, ImageSpec(400, "image/png", grey=grey))) for grey in (False, True)
     ]
     assert (coloured.format, coloured.mode, grey.mode) == ("PNG", "RGB", "L")
+
+
+async def test_an_image_is_inspected_and_drawn(rendering: Rendering, tmp_path: Path) -> None:
+    path = tmp_path / "document"
+    pages = [Image.new("1", (620, 877), "white") for _ in range(2)]
+    ImageDraw.Draw(pages[1]).rectangle((100, 100, 300, 120), fill="black")
+    pages[0].save(path, "TIFF", compression="group4", save_all=True, append_images=pages[1:])
+    assert (await rendering.inspect(path, "image/tiff")).pages == 2
+    blank, drawing = [await rendering.draw(path, "image/tiff", page, SPEC) for page in (1, 2)]
+    assert (blank.blank, drawing.blank) == (True, False)
+    assert (_image(drawing).format, drawing.height, drawing.size) == ("JPEG", 400, (465.0, 657.75))
+
+
+async def test_a_damaged_image_is_refused_and_its_process_lives_on(rendering: Rendering, tmp_path: Path) -> None:
+    pids = rendering.worker_pids()
+    (tmp_path / "document").write_bytes(b"\xff\xd8\xff\xe0 no photo")
+    with pytest.raises(DamagedImage):
+        await rendering.inspect(tmp_path / "document", "image/jpeg")
+    with pytest.raises(DamagedImage):
+        await rendering.draw(tmp_path / "document", "image/jpeg", 1, SPEC)
+    assert pids == [] or rendering.worker_pids() == pids
+
+
+async def test_the_text_layer_is_read_by_the_second_renderer_where_the_first_can_not(
+    rendering: Rendering, tmp_path: Path
+) -> None:
+    assert await rendering.text(text_pdf(tmp_path / "a.pdf", pages=2), 2) == "page 2"
+    assert await rendering.text(_only_for_the_second(tmp_path / "b.pdf"), 1) == "Hello"
+    with pytest.raises(PasswordRequired):
+        await rendering.text(locked_pdf(tmp_path / "c.pdf", "sesame"), 1)
+    assert await rendering.text(tmp_path / "c.pdf", 1, "sesame") == "page 1"
 
 
 async def test_a_locked_file_opens_with_its_password(rendering: Rendering, tmp_path: Path) -> None:
     path = locked_pdf(tmp_path / "a.pdf", "sesame")
     with pytest.raises(PasswordRequired):
-        await rendering.inspect(path)
+        await rendering.inspect(path, PDF)
     with pytest.raises(PasswordWrong):
-        await rendering.inspect(path, "wrong")
-    assert (await rendering.inspect(path, "sesame")).pages == 1
-    assert (await rendering.draw(path, 1, SPEC, "sesame")).width == 283
+        await rendering.inspect(path, PDF, "wrong")
+    assert (await rendering.inspect(path, PDF, "sesame")).pages == 1
+    assert (await rendering.draw(path, PDF, 1, SPEC, "sesame")).width == 283
 
 
 async def test_what_neither_renderer_reads_is_refused_with_the_firsts_reason(
@@ -96,29 +136,27 @@ async def test_what_neither_renderer_reads_is_refused_with_the_firsts_reason(
     ]
     for path, error in reasons:
         with pytest.raises(error) as raised:
-            await rendering.inspect(path)
+            await rendering.inspect(path, PDF)
         assert str(tmp_path) not in str(raised.value.problem())
 
 
 async def test_a_damaged_page_fails_alone(rendering: Rendering, tmp_path: Path) -> None:
     path = one_page_pdf(tmp_path / "a.pdf", stream(b"\x00\x01", b"/Filter/FlateDecode"))
     with pytest.raises(PageDamaged):
-        await rendering.draw(path, 1, SPEC)
-    assert await rendering.draw(text_pdf(tmp_path / "b.pdf"), 1, SPEC)
+        await rendering.draw(path, PDF, 1, SPEC)
+    assert await rendering.draw(text_pdf(tmp_path / "b.pdf"), PDF, 1, SPEC)
 
 
 async def test_the_second_renderer_reads_what_the_first_can_not(rendering: Rendering, tmp_path: Path) -> None:
-    page = b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 300 200]/Contents 4 0 R/Resources<<%s>>>>" % HELVETICA
-    pages = b"<</Type/Pages/Kids[3 0 R]/Count 2000000000>>"
-    path = raw_pdf(tmp_path / "a.pdf", CATALOG, pages, page, stream(HELLO))
-    assert (await rendering.inspect(path)).pages == 1
-    assert _image(await rendering.draw(path, 1, SPEC)).getextrema() != (255, 255)
+    path = _only_for_the_second(tmp_path / "a.pdf")
+    assert (await rendering.inspect(path, PDF)).pages == 1
+    assert _image(await rendering.draw(path, PDF, 1, SPEC)).getextrema() != (255, 255)
 
 
 async def test_a_page_whose_worker_is_killed_is_drawn_all_the_same(rendering: Rendering, tmp_path: Path) -> None:
     path = text_pdf(tmp_path / "a.pdf")
     pid = await _frozen_worker(rendering, path)
-    drawing = asyncio.create_task(rendering.draw(path, 1, SPEC))
+    drawing = asyncio.create_task(rendering.draw(path, PDF, 1, SPEC))
     await asyncio.sleep(0.02)
     os.kill(pid, signal.SIGKILL)
     assert (await drawing).height == 400
@@ -126,14 +164,14 @@ async def test_a_page_whose_worker_is_killed_is_drawn_all_the_same(rendering: Re
 
 async def test_a_cancelled_drawing_does_not_answer_for_the_next(rendering: Rendering, tmp_path: Path) -> None:
     path = text_pdf(tmp_path / "a.pdf", pages=2)
-    second = (await rendering.draw(path, 2, SPEC)).image_base64
+    second = (await rendering.draw(path, PDF, 2, SPEC)).image_base64
     pid = await _frozen_worker(rendering, path)
-    drawing = asyncio.create_task(rendering.draw(path, 1, SPEC))
+    drawing = asyncio.create_task(rendering.draw(path, PDF, 1, SPEC))
     await asyncio.sleep(0.02)
     drawing.cancel()
     with pytest.raises(asyncio.CancelledError):
         await drawing
-    assert (await rendering.draw(path, 2, SPEC)).image_base64 == second
+    assert (await rendering.draw(path, PDF, 2, SPEC)).image_base64 == second
     assert pid not in rendering.worker_pids()
 
 
@@ -141,12 +179,12 @@ async def test_a_page_that_never_ends_times_out_and_its_neighbours_do_not_notice
     bomb, path = bomb_pdf(tmp_path / "bomb.pdf"), text_pdf(tmp_path / "a.pdf", pages=5)
     rendering = Rendering(Settings(render_workers=2, render_seconds=0.4))
     try:
-        endless = asyncio.create_task(rendering.draw(bomb, 1, SPEC))
+        endless = asyncio.create_task(rendering.draw(bomb, PDF, 1, SPEC))
         for page in range(1, 6):
-            assert await rendering.draw(path, page, SPEC)
+            assert await rendering.draw(path, PDF, page, SPEC)
         with pytest.raises(RenderTimeout):
             await endless
-        assert await rendering.draw(path, 1, SPEC)
+        assert await rendering.draw(path, PDF, 1, SPEC)
     finally:
         await rendering.close()
 
@@ -155,7 +193,7 @@ async def test_inspection_has_its_time(tmp_path: Path) -> None:
     rendering = Rendering(Settings(render_workers=1, inspect_seconds=1e-6))
     try:
         with pytest.raises(InspectTimeout):
-            await rendering.inspect(text_pdf(tmp_path / "a.pdf"))
+            await rendering.inspect(text_pdf(tmp_path / "a.pdf"), PDF)
     finally:
         await rendering.close()
 
@@ -164,12 +202,12 @@ async def test_an_upload_waits_for_a_worker_no_longer_than_it_should(tmp_path: P
     path = text_pdf(tmp_path / "a.pdf")
     rendering = Rendering(Settings(render_workers=1, inspect_wait_seconds=0.05))
     try:
-        await rendering.inspect(path)
+        await rendering.inspect(path, PDF)
         os.kill(rendering.worker_pids()[0], signal.SIGSTOP)
-        first = asyncio.create_task(rendering.inspect(path))
+        first = asyncio.create_task(rendering.inspect(path, PDF))
         await asyncio.sleep(0)
         with pytest.raises(Busy) as busy:
-            await rendering.inspect(path)
+            await rendering.inspect(path, PDF)
         assert busy.value.problem()["retry_after"] == 1
         first.cancel()
     finally:
@@ -180,27 +218,28 @@ async def test_close_leaves_no_process_and_no_descriptor(tmp_path: Path) -> None
     path = text_pdf(tmp_path / "a.pdf")
     descriptors = open_descriptors()
     rendering = Rendering(Settings(render_workers=2))
-    await asyncio.gather(rendering.inspect(path), *(rendering.draw(path, 1, SPEC) for _ in range(2)))
+    await asyncio.gather(rendering.inspect(path, PDF), *(rendering.draw(path, PDF, 1, SPEC) for _ in range(2)))
     pids = rendering.worker_pids()
     assert len(pids) == 3 and all(map(is_running, pids))
     await rendering.close()
     assert not any(map(is_running, pids)) and rendering.worker_pids() == []
     assert open_descriptors() == descriptors
     with pytest.raises(Draining):
-        await rendering.draw(path, 1, SPEC)
+        await rendering.draw(path, PDF, 1, SPEC)
 
 
 GATEWAY = """
 import asyncio, sys
 from pathlib import Path
+from app.documents.media_types import PDF
 from app.documents.records import ImageSpec
 from app.rendering import Rendering
 from app.settings import Settings
 
 async def main():
     rendering = Rendering(Settings(render_workers=1))
-    await rendering.inspect(Path(sys.argv[1]))
-    await rendering.draw(Path(sys.argv[1]), 1, ImageSpec(400))
+    await rendering.inspect(Path(sys.argv[1]), "application/pdf")
+    await rendering.draw(Path(sys.argv[1]), "application/pdf", 1, ImageSpec(400))
     print(*rendering.worker_pids(), flush=True)
     await asyncio.sleep(600)
 
@@ -244,7 +283,7 @@ def test_a_folder_named_app_in_the_working_directory_is_not_ours(tmp_path: Path)
         "from app.rendering import Rendering\n"
         "async def main():\n"
         "    rendering = Rendering(Settings(render_workers=1))\n"
-        "    print((await rendering.inspect(Path('a.pdf'))).pages)\n"
+        "    print((await rendering.inspect(Path('a.pdf'), 'application/pdf')).pages)\n"
         "    await rendering.close()\n"
         "asyncio.run(main())"
     )

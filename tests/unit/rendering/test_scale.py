@@ -26,6 +26,12 @@ def test_pixels_of_a_page(
     assert (round(size[0] * scale), round(size[1] * scale)) == pixels
 
 
+def test_a_picture_is_not_blown_up_beyond_its_own_pixels() -> None:
+    assert zoom((90, 60), 1288, MAX_PIXELS, max_zoom=1.5) == 1.5
+    assert zoom((90, 60), 1288, MAX_PIXELS, max_zoom=8.0) == 8.0
+    assert zoom((900, 600), 1288, MAX_PIXELS, max_zoom=8.0) == 1288 / 900
+
+
 def test_a_strip_too_thin_to_read_is_refused() -> None:
     with pytest.raises(PageTooLarge):
         zoom((1_440_000, 10), 1288, MAX_PIXELS)

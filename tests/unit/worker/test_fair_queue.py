@@ -61,14 +61,22 @@ def test_who_was_overtaken_goes_before_the_next_newcomers() -> None:
     assert serve(queue) == [("big", 6)]
 
 
-def test_a_stream_of_newcomers_leaves_the_rest_to_who_waits() -> None:
+def test_a_stream_of_newcomers_does_not_starve_who_waits() -> None:
     queue: FairQueue[Claim] = FairQueue()
     push(queue, *(claim("big", page) for page in range(1, 50)))
     served = []
     for arrival in range(20):
-        push(queue, claim(f"new{arrival}", 1))
+        push(queue, claim(f"new{arrival}", 1), claim(f"newer{arrival}", 1))
         served += serve(queue, 2)
-    assert sum(document == "big" for document, _ in served) >= 19
+    assert sum(document == "big" for document, _ in served) >= 6
+
+
+def test_priority_counts_among_documents_of_one_page() -> None:
+    queue: FairQueue[Claim] = FairQueue()
+    push(queue, *(claim(f"slow{number}", 1, priority=7) for number in range(20)))
+    push(queue, claim("urgent", 1, priority=0))
+    served = [document for document, _ in serve(queue, 3)]
+    assert "urgent" in served
 
 
 def test_priority_is_weight() -> None:
@@ -90,9 +98,19 @@ def test_tenants_share_whatever_the_number_of_their_documents() -> None:
 def test_a_document_without_waiting_pages_keeps_what_it_owes() -> None:
     queue: FairQueue[Claim] = FairQueue()
     push(queue, claim("a", 1, priority=7), claim("b", 1), claim("b", 2), claim("b", 3))
-    assert serve(queue, 2) == [("a", 1), ("b", 1)]
+    assert serve(queue, 2) == [("b", 1), ("a", 1)]
     push(queue, claim("a", 2, priority=7))
     assert serve(queue, 3) == [("b", 2), ("b", 3), ("a", 2)]
+
+
+def test_a_document_that_has_one_page_waiting_at_a_time_keeps_its_share() -> None:
+    queue: FairQueue[Claim] = FairQueue()
+    push(queue, *(claim("slow", page, priority=7) for page in range(1, 50)))
+    served = []
+    for page in range(1, 21):
+        push(queue, claim("urgent", page, priority=0))
+        served += serve(queue)
+    assert sum(document == "urgent" for document, _ in served) >= 19
 
 
 def test_nothing_is_remembered_of_a_document_that_is_forgotten() -> None:
@@ -106,7 +124,17 @@ def test_nothing_is_remembered_of_a_document_that_is_forgotten() -> None:
 
 def test_a_discarded_page_is_passed_over() -> None:
     queue: FairQueue[Claim] = FairQueue()
-    push(queue, claim("a", 1), claim("a", 2))
-    queue.discard(claim("a", 1))
-    queue.discard(claim("gone", 1))
+    first, gone = claim("a", 1), claim("gone", 1)
+    push(queue, first, claim("a", 2))
+    queue.discard(first, first)
+    queue.discard(gone, gone)
     assert serve(queue) == [("a", 2)]
+
+
+def test_a_late_discard_leaves_the_page_of_a_later_claim() -> None:
+    queue: FairQueue[str] = FairQueue()
+    page = claim("a", 1)
+    queue.push(page, "first claim")
+    queue.push(page, "second claim")
+    queue.discard(page, "first claim")
+    assert list(queue.in_order()) == ["second claim"]

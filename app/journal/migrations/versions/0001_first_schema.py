@@ -1,4 +1,4 @@
-"""The first schema: tenants, documents, pages and events."""
+"""The first schema: tenants, documents, pages, events and tombstones."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -14,10 +14,11 @@ def upgrade() -> None:
     _create_documents()
     _create_pages()
     _create_events()
+    _create_tombstones()
 
 
 def downgrade() -> None:
-    for table in ("events", "pages", "documents", "tenants"):
+    for table in ("tombstones", "events", "pages", "documents", "tenants"):
         op.drop_table(table)
 
 
@@ -84,6 +85,7 @@ def _create_documents() -> None:
     )
     op.create_index("ix_documents_expiring", "documents", ["expires_at"])
     op.create_index("ix_documents_listed", "documents", ["tenant", "id"])
+    op.create_index("ix_documents_listed_by_state", "documents", ["tenant", "state", "id"])
 
 
 def _create_pages() -> None:
@@ -111,6 +113,7 @@ def _create_pages() -> None:
         sa.Column("height_points", sa.Float()),
         sa.Column("prompt_tokens", sa.Integer()),
         sa.Column("completion_tokens", sa.Integer()),
+        sa.Column("confidence", sa.Float()),
         sa.Column("warnings", sa.JSON(none_as_null=True)),
         sa.Column("error", sa.JSON(none_as_null=True)),
         sa.Column("seq", sa.Integer()),
@@ -137,3 +140,15 @@ def _create_events() -> None:
         sa.ForeignKeyConstraint(["document_id"], ["documents.id"], name="fk_events_document_id"),
         sa.PrimaryKeyConstraint("document_id", "seq", name="pk_events"),
     )
+
+
+def _create_tombstones() -> None:
+    op.create_table(
+        "tombstones",
+        sa.Column("document_id", sa.String(), nullable=False),
+        sa.Column("tenant", sa.String(), nullable=False),
+        sa.Column("expires_at", sa.BigInteger(), nullable=False),
+        sa.ForeignKeyConstraint(["tenant"], ["tenants.name"], name="fk_tombstones_tenant"),
+        sa.PrimaryKeyConstraint("document_id", name="pk_tombstones"),
+    )
+    op.create_index("ix_tombstones_expiring", "tombstones", ["expires_at"])

@@ -1,0 +1,3 @@
+"""Media types of the files that are read."""
+
+PDF = "application/pdf"
