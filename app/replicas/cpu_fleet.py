@@ -12,7 +12,8 @@ from app.replicas.command import ReplicaCommand
 from app.settings import MIB, cpu_count
 
 REPLICA_MEMORY_BYTES = 512 * MIB
-"""PP-OCRv6 tiny peaks at 300 to 340 MiB; the rest is for the server and the images in line."""
+"""PP-OCRv6 tiny peaks at 300 to 340 MiB; the rest is for the server and the images in line. A page that needs the
+small model takes up to 700 MiB for its ten seconds; seldom on many replicas at once."""
 
 _READY = re.compile(r"^pagefleet cpu replica listening on (?P<url>\S+)$")
 _CGROUP = Path("/sys/fs/cgroup")

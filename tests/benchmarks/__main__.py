@@ -6,9 +6,18 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from tests.benchmarks.fairness import letter_behind_a_book
+from tests.benchmarks.gateway_memory import gateway_memory
+from tests.benchmarks.replica_memory import replica_memory
+from tests.benchmarks.tesseract import beside_tesseract
 from tests.benchmarks.throughput import share_of_ideal
 
-BENCHMARKS: list[Callable[[Path], Awaitable[None]]] = [share_of_ideal, letter_behind_a_book]
+BENCHMARKS: list[Callable[[Path], Awaitable[None]]] = [
+    share_of_ideal,
+    letter_behind_a_book,
+    gateway_memory,
+    replica_memory,
+    beside_tesseract,
+]
 
 
 async def main() -> None:

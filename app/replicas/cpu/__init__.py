@@ -3,7 +3,8 @@
 server      HTTP: routes, streams, refusals
 chat        what a chat-completions request asks for, and the shapes of its answers
 images      image bytes out of a data: URL, checked
-reader      the one slot: pages in line, engine, layout
-engine      the `Engine` protocol          paddle   faster-paddle with PP-OCRv6 tiny
-layout      lines to Markdown              rows, paragraphs
+reader      the one slot: pages in line, recognition, layout
+engine      the `Engine` protocol          paddle   faster-paddle with PP-OCRv6
+recognition image to upright lines         picture, skew, show_through, bullets
+layout      lines to Markdown              columns, rows, tables, body, paragraphs, markers
 """

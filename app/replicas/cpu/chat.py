@@ -4,12 +4,17 @@ import json
 import re
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from app.documents.models import CPU_MODEL
 from app.replicas.cpu.errors import InvalidRequest, ModelNotFound
+
+FACTS_FIELD = "pagefleet"
+"""Beside `choices`: what this server says about a page that chat completions have no place for."""
+
+Facts = Mapping[str, Any]
 
 _BLOCK_ENDS = re.compile(r"(?<=\n\n)")
 
@@ -77,25 +82,26 @@ class ChatAnswer:
             "system_fingerprint": fingerprint,
         }
 
-    def whole(self, text: str) -> dict[str, Any]:
+    def whole(self, text: str, facts: Facts) -> dict[str, Any]:
         choice = {"index": 0, "message": {"role": "assistant", "content": text}, "logprobs": None}
         return {
             **self._head,
             "object": "chat.completion",
             "choices": [{**choice, "finish_reason": "stop"}],
             "usage": _usage(),
+            FACTS_FIELD: facts,
         }
 
     def opening(self) -> dict[str, Any]:
         """The chunk that carries the role: the first sign of life."""
         return self._chunk({"role": "assistant", "content": ""})
 
-    def chunks(self, text: str) -> Iterator[dict[str, Any]]:
-        """A chunk a block of Markdown, then the one that ends the answer."""
+    def chunks(self, text: str, facts: Facts) -> Iterator[dict[str, Any]]:
+        """A chunk a block of Markdown, then the one that ends the answer and carries the facts."""
         for block in _BLOCK_ENDS.split(text):
             if block:
                 yield self._chunk({"content": block})
-        yield self._chunk({}, finish_reason="stop")
+        yield {**self._chunk({}, finish_reason="stop"), FACTS_FIELD: facts}
 
     def usage(self) -> dict[str, Any]:
         return {**self._head, "object": "chat.completion.chunk", "choices": [], "usage": _usage()}

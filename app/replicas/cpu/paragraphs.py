@@ -1,10 +1,11 @@
-"""Where paragraphs end, and how their rows are joined."""
+"""Where paragraphs and list items end, and how their rows are joined."""
 
 import re
 import unicodedata
 from collections.abc import Sequence
 from itertools import pairwise
 
+from app.replicas.cpu.markers import has_bullet, is_item, number_of
 from app.replicas.cpu.rows import Row
 
 _NARROWEST_COLUMN = 12.0
@@ -14,17 +15,25 @@ _FIT_SLACK = 1.3
 _INDENT = 0.8
 """First-line indent in line heights; typesetters use 1 em and more."""
 _HYPHENATED = re.compile(r"[^\W\d_]-$")
+_SUSPENDED = re.compile(r"(?:und|oder|bzw|sowie|and|or|to|et|ou)\b")
+"""After these words' forerunner a hyphen stands for what the words share: Vor- und Nachteile, pre- and post-war."""
 
 
 def paragraphs_of(rows: Sequence[Row]) -> list[list[Row]]:
-    """Parts rows that follow each other without a gap: after a row that ends early, and before an indented one."""
+    """Parts rows that follow each other without a gap: before an item or an indented row, and after an early end."""
     right = max(max(row.right for row in rows), min(row.left for row in rows) + _NARROWEST_COLUMN * rows[0].height)
     paragraphs = [[rows[0]]]
     for index, (previous, row) in enumerate(pairwise(rows), start=1):
-        if _ends_early(previous, row, right) or _is_indented(rows, index):
+        paragraph = paragraphs[-1]
+        hangs = is_item(paragraph[0].text) and row.left - paragraph[0].left > _INDENT * row.height
+        if (
+            _starts_item(row, paragraph)
+            or _ends_early(previous, row, right)
+            or (not hangs and _is_indented(rows, index))
+        ):
             paragraphs.append([row])
         else:
-            paragraphs[-1].append(row)
+            paragraph.append(row)
     return paragraphs
 
 
@@ -32,13 +41,24 @@ def join(rows: Sequence[Row]) -> str:
     """The text of the rows as one line; words that were hyphenated at a row's end are whole again."""
     text = rows[0].text
     for row in rows[1:]:
-        if _HYPHENATED.search(text) and row.text[0].islower():
-            text = text[:-1] + row.text
-        elif _is_wide(text[-1]) and _is_wide(row.text[0]):
-            text += row.text
-        else:
-            text = f"{text} {row.text}"
+        text = join_texts(text, row.text)
     return text
+
+
+def join_texts(text: str, following: str) -> str:
+    if _HYPHENATED.search(text) and following[0].islower() and not _SUSPENDED.match(following):
+        return text[:-1] + following
+    if _is_wide(text[-1]) and _is_wide(following[0]):
+        return text + following
+    return f"{text} {following}"
+
+
+def _starts_item(row: Row, paragraph: Sequence[Row]) -> bool:
+    """A bullet always does; a number only where it goes on counting, since dates and sums wrap too."""
+    if has_bullet(row.text):
+        return True
+    number, last = number_of(row.text), number_of(paragraph[0].text)
+    return number is not None and last is not None and number == last + 1
 
 
 def _ends_early(row: Row, following: Row, right: float) -> bool:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from app.replicas.cpu.engine import Line
+from app.replicas.cpu.markers import is_marker
 
 _SAME_ROW = 0.5
 """Boxes are on one row when their centres differ by less than this share of the lower box's height."""
@@ -37,6 +38,14 @@ class Row:
         return max(line.box.right for line in self.lines)
 
     @cached_property
+    def top(self) -> float:
+        return min(line.box.top for line in self.lines)
+
+    @cached_property
+    def bottom(self) -> float:
+        return max(line.box.bottom for line in self.lines)
+
+    @cached_property
     def centre(self) -> float:
         return _centre(self.lines)
 
@@ -48,7 +57,7 @@ class Row:
     @cached_property
     def character_width(self) -> float:
         """Typical width of its characters."""
-        return sum(line.box.right - line.box.left for line in self.lines) / self._characters
+        return sum(line.width for line in self.lines) / self._characters
 
     @cached_property
     def _characters(self) -> int:
@@ -80,10 +89,13 @@ def _centre(row: Sequence[Line]) -> float:
 
 
 def _cells(row: Iterable[Line]) -> tuple[tuple[Line, ...], ...]:
-    cells: list[list[Line]] = []
-    for line in sorted(row, key=lambda line: line.box.left):
-        if cells and line.box.left - cells[-1][-1].box.right < _CELL_GAP * line.height:
-            cells[-1].append(line)
-        else:
+    """A marker at the beginning belongs to the text after it, however far that stands."""
+    first, *others = sorted(row, key=lambda line: line.box.left)
+    cells = [[first]]
+    for line in others:
+        apart = line.box.left - cells[-1][-1].box.right >= _CELL_GAP * line.height
+        if apart and not (cells == [[first]] and is_marker(first.text)):
             cells.append([line])
+        else:
+            cells[-1].append(line)
     return tuple(map(tuple, cells))

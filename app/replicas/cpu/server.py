@@ -56,19 +56,19 @@ class ChatServer:
         if asked.stream:
             return StreamingResponse(self._events(asked, image, answer), media_type="text/event-stream")
         async with _cancelled_when_gone(request):
-            text = await self._reader.read(image)
+            page = await self._reader.read(image)
             self._meters.steps.inc()
-            return JSONResponse(answer.whole(text))
+            return JSONResponse(answer.whole(page.text, page.facts()))
         raise ClientDisconnect
 
     async def _events(self, asked: ChatRequest, image: bytes, answer: ChatAnswer) -> AsyncIterator[str]:
         yield _event(answer.opening())
         try:
-            text = await self._reader.read(image)
+            page = await self._reader.read(image)
         except ChatError as error:
             yield _event(error.body())
         else:
-            for chunk in answer.chunks(text):
+            for chunk in answer.chunks(page.text, page.facts()):
                 yield _event(chunk)
             if asked.include_usage:
                 yield _event(answer.usage())

@@ -64,12 +64,13 @@ def test_another_model_is_not_found() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "one", "one\n\ntwo\n\nthree"])
-def test_chunks_add_up_to_the_text_and_only_the_last_says_stop(text: str) -> None:
-    chunks = list(ChatAnswer("engine").chunks(text))
+def test_chunks_add_up_to_the_text_and_only_the_last_says_stop_and_how_the_page_was_read(text: str) -> None:
+    chunks = list(ChatAnswer("engine").chunks(text, {"rotation": 90}))
     choices = [chunk["choices"][0] for chunk in chunks]
     assert "".join(choice["delta"].get("content", "") for choice in choices) == text
     assert [choice["finish_reason"] for choice in choices] == [None] * (len(chunks) - 1) + ["stop"]
+    assert [chunk.get("pagefleet") for chunk in chunks] == [None] * (len(chunks) - 1) + [{"rotation": 90}]
 
 
 def test_the_request_id_names_the_answer() -> None:
-    assert ChatAnswer("engine", "job-7").whole("text")["id"] == "chatcmpl-job-7"
+    assert ChatAnswer("engine", "job-7").whole("text", {})["id"] == "chatcmpl-job-7"

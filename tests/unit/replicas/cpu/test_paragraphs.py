@@ -72,6 +72,10 @@ def test_a_hanging_indent_stays_with_its_first_row() -> None:
     ("upper", "lower", "joined"),
     [
         ("a hyphen-", "ated word", "a hyphenated word"),
+        ("Vor-", "und Nachteile", "Vor- und Nachteile"),
+        ("Ein-", "oder Ausgang", "Ein- oder Ausgang"),
+        ("pre-", "and post-war", "pre- and post-war"),
+        ("Freund-", "undank", "Freundundank"),
         ("Jean-", "Paul", "Jean- Paul"),
         ("1990-", "1995", "1990- 1995"),
         ("a dash -", "like this", "a dash - like this"),
@@ -82,3 +86,23 @@ def test_a_hanging_indent_stays_with_its_first_row() -> None:
 )
 def test_rows_are_joined_as_their_words_ask(upper: str, lower: str, joined: str) -> None:
     assert join(rows(upper, lower)) == joined
+
+
+def test_bullets_begin_paragraphs_and_what_hangs_below_them_belongs_to_them() -> None:
+    first = "• Every page is committed as it is finished, and it is streamed"
+    assert split(first, "   by id to anyone who asks, and it is never lost nor read again,", "• Fig", "• Plum") == [
+        f"{first} by id to anyone who asks, and it is never lost nor read again,",
+        "• Fig",
+        "• Plum",
+    ]
+
+
+def test_a_number_begins_an_item_where_it_goes_on_counting() -> None:
+    first = "7. Every page is committed as it is finished, and it is streamed"
+    second = "8. Every page is committed as it is finished, and is streamed to"
+    assert split(first, second, "   anyone") == [first, f"{second} anyone"]
+
+
+def test_a_date_that_wraps_is_no_item() -> None:
+    first = "Every page is committed as it is finished, and it is streamed on"
+    assert split(first, "12. March to anyone who asks for it") == [f"{first} 12. March to anyone who asks for it"]

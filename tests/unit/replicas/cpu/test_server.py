@@ -21,6 +21,7 @@ from tests.unit.replicas.cpu.engines import FaultyEngine, FixedEngine, GatedEngi
 CHAT = "/v1/chat/completions"
 PAGE = encode(draw_page([("Hello", BODY_SIZE)], size=(300, 200)))
 DEADLINE_SECONDS = 20
+FACTS = {"confidence": 1.0, "rotation": 0, "skew_degrees": 0.0, "model": "none", "warnings": []}
 
 Gated = tuple[GatedEngine, httpx.AsyncClient]
 
@@ -110,6 +111,7 @@ async def test_an_answer_has_the_chat_completions_shape(client: httpx.AsyncClien
     assert choice["message"] == {"role": "assistant", "content": "one\n\ntwo"}
     assert choice["finish_reason"] == "stop"
     assert answer["system_fingerprint"] == "fixed 1, none"
+    assert answer["pagefleet"] == FACTS
     assert set(answer["usage"]) == {"prompt_tokens", "completion_tokens", "total_tokens"}
 
 
@@ -127,6 +129,7 @@ async def test_a_stream_is_role_then_content_then_stop_then_usage_then_done(clie
     assert [c["finish_reason"] for chunk in chunks for c in chunk["choices"]] == [None, None, None, "stop"]
     assert chunks[-1]["choices"] == []
     assert "usage" in chunks[-1]
+    assert [chunk.get("pagefleet") for chunk in chunks] == [None, None, None, FACTS, None]
 
 
 async def test_usage_is_not_streamed_unasked(client: httpx.AsyncClient) -> None:
