@@ -3,20 +3,22 @@
 import argparse
 import asyncio
 import sys
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import app
+from app import lifeline
 from app.errors import PagefleetError
 from app.settings import Settings
 from app.telemetry.logs import configure_logging
 
 START_ERROR_STATUS = 2
+INTERRUPTED_STATUS = 130
+"""128 + SIGINT, as shells count."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one subcommand; returns its exit status: 0 done, 1 not all pages read, 2 could not start."""
+    """Run one subcommand; returns its exit status: 0 done, 1 not all pages read, 2 could not start, 130 interrupted."""
     arguments = _parser().parse_args(argv)
     command: Callable[[argparse.Namespace], int] = arguments.command
     try:
@@ -24,6 +26,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except PagefleetError as error:
         print(f"pagefleet: {error.detail}", file=sys.stderr)
         return START_ERROR_STATUS
+    except KeyboardInterrupt:
+        return INTERRUPTED_STATUS
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -31,7 +35,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"pagefleet {app.__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_serve(commands.add_parser("serve", help="run a gateway"))
-    _add_ocr(commands.add_parser("ocr", help="read files and print their text as it comes"))
+    _add_ocr(commands.add_parser("ocr", help="read files and folders"))
     replicas = commands.add_parser("replicas", help="run OCR replicas").add_subparsers(required=True, metavar="ACTION")
     _add_replicas_up(replicas.add_parser("up", help="start replicas and keep them running"))
     return parser
@@ -48,12 +52,22 @@ def _add_serve(parser: argparse.ArgumentParser) -> None:
         metavar="URL",
         help="chat-completions server to use, repeatable (none: CPU replicas are started)",
     )
+    parser.add_argument("--end-with-parent", action="store_true", help="end when the process that started it ends")
     parser.set_defaults(command=_serve)
 
 
 def _add_ocr(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("files", nargs="+", type=Path, metavar="FILE")
+    parser.add_argument("paths", nargs="+", type=Path, metavar="FILE|FOLDER", help="PDF, image, or folder of both")
     parser.add_argument("--server", metavar="URL", help="a running gateway (none: one is started for the occasion)")
+    parser.add_argument(
+        "--output-dir",
+        type=Path,
+        metavar="DIR",
+        help="write one file a document, and skip those that are there (none: the text goes to standard output)",
+    )
+    parser.add_argument("--format", choices=["md", "txt", "json", "ndjson"], default="md", help="(md)")
+    parser.add_argument("--pages", metavar="RANGE", help="pages of every file, such as 1-5,8,r3-r1 (all)")
+    parser.add_argument("--overwrite", action="store_true", help="read files whose output exists, too")
     parser.set_defaults(command=_ocr)
 
 
@@ -68,28 +82,33 @@ def _add_replicas_up(parser: argparse.ArgumentParser) -> None:
 def _serve(arguments: argparse.Namespace) -> int:
     from app.main import serve  # the whole service is imported only where it is run
 
+    if arguments.end_with_parent:
+        lifeline.die_with_parent()
     settings = Settings.load(
         host=arguments.host, port=arguments.port, data_dir=arguments.data_dir, endpoints=arguments.endpoints
     )
     configure_logging(settings.log_level)
-    return _run(serve(settings))
+    return asyncio.run(serve(settings))
 
 
 def _ocr(arguments: argparse.Namespace) -> int:
-    from app.ocr import ocr
+    from app.ocr import Options, ocr
 
-    return _run(ocr(arguments.files, arguments.server))
+    options = Options(
+        paths=arguments.paths,
+        server=arguments.server,
+        output_dir=arguments.output_dir,
+        format=arguments.format,
+        pages=arguments.pages,
+        overwrite=arguments.overwrite,
+    )
+    return asyncio.run(ocr(options))
 
 
 def _replicas_up(arguments: argparse.Namespace) -> int:
     from app.replicas.up import replicas_up
 
     configure_logging(Settings.load().log_level)
-    return _run(replicas_up(engine=arguments.engine, count=arguments.count, host=arguments.host, port=arguments.port))
-
-
-def _run(command: Coroutine[Any, Any, int]) -> int:
-    try:
-        return asyncio.run(command)
-    except KeyboardInterrupt:
-        return 130
+    return asyncio.run(
+        replicas_up(engine=arguments.engine, count=arguments.count, host=arguments.host, port=arguments.port)
+    )

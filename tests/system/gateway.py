@@ -114,11 +114,11 @@ class Event:
 
 @asynccontextmanager
 async def running_gateway(
-    data_dir: Path, endpoints: Sequence[str] = (), environment: Mapping[str, str] | None = None
+    data_dir: Path, endpoints: Sequence[str] = (), environment: Mapping[str, str] | None = None, port: int = 0
 ) -> AsyncIterator[Gateway]:
-    """Start a gateway on a free port; it is killed at the end if it still runs."""
+    """Start a gateway, with port 0 on a free one; it is killed at the end if it still runs."""
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "app", "serve", "--port", "0", "--data-dir", str(data_dir)),
+        *(sys.executable, "-m", "app", "serve", "--port", str(port), "--data-dir", str(data_dir)),
         *(part for url in endpoints for part in ("--endpoint", url)),
         stdout=asyncio.subprocess.PIPE,
         env={**os.environ, "PAGEFLEET_CPU_REPLICAS": "1", **(environment or {})},
