@@ -21,6 +21,8 @@ KEEPALIVE_SECONDS = 4.0
 """Idle life of a connection; below the 5 s after which uvicorn, and so vLLM, closes it."""
 MAX_ANSWER_BYTES = 16 * 1024 * 1024
 """A page's text has kilobytes; a replica that sends more than this has lost its way."""
+MAX_TOKENS = 2**31 - 1
+"""What a page can hold is far below; a count above it is no count."""
 MAX_MESSAGE_CHARACTERS = 200
 """Of a replica's own error message, as shown to people."""
 RETRY_AFTER_SECONDS = 1.0
@@ -219,4 +221,4 @@ class _Transcript:
 
     def _tokens(self, kind: str) -> int | None:
         count = self.usage.get(kind)
-        return count if isinstance(count, int) else None
+        return count if isinstance(count, int) and 0 <= count <= MAX_TOKENS else None

@@ -2,12 +2,12 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from enum import StrEnum
 from math import ceil
 from typing import TypeVar
 
-from app.errors import Busy, Draining, InternalError
+from app.errors import Busy, Draining
 from app.rendering.frames import Frame, Header
 from app.rendering.worker import Worker, ran_out_of_cpu
 from app.telemetry.logs import get_logger
@@ -17,6 +17,8 @@ T = TypeVar("T")
 
 START_SECONDS = 30.0
 """A start takes about 0.3 s on an idle machine."""
+START_TRIES = 2
+"""One start may fall victim to a moment without memory, or to whoever kills processes then."""
 
 _logger = get_logger("rendering")
 
@@ -61,7 +63,7 @@ class Slot:
         """What `read` makes of the worker's answer to `job`; `seconds` of wall time, from when the worker has started.
 
         `read` raises `KeyError`, `TypeError` or `ValueError` for an answer that can't be. Raises `WorkerLost`,
-        `Draining`, and `InternalError` when no worker can be started.
+        `Draining`, and `Busy` when no worker can be started.
         """
         worker = await self._started_worker()
         answer = await self._at_risk(self._ask(worker, job, read), seconds)
@@ -84,14 +86,15 @@ class Slot:
     async def _started_worker(self) -> Worker:
         if self._worker is not None and not self._worker.alive():
             self._lose(Death.CRASH)  # while idle: no page's fault
-        if self._worker is None and not self._closed:
-            try:
-                self._worker = await Worker.spawn(self._memory_bytes)
-                await self._at_risk(self._worker.receive(), START_SECONDS)
-            except (OSError, WorkerLost) as error:
-                raise InternalError("a render process could not be started") from error
-        if self._worker is None or self._closed:
+        for _ in range(START_TRIES):
+            if self._worker is None and not self._closed:
+                with suppress(OSError, WorkerLost):
+                    self._worker = await Worker.spawn(self._memory_bytes)
+                    await self._at_risk(self._worker.receive(), START_SECONDS)
+        if self._closed:
             raise Draining
+        if self._worker is None:
+            raise Busy("a render process could not be started")
         return self._worker
 
     async def _ask(self, worker: Worker, job: Header, read: Callable[[Frame], T]) -> T:

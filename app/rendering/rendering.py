@@ -69,8 +69,7 @@ class Rendering:
         """Count the pages of the file at `path`: a PDF, or an image of a type that is read.
 
         Raises `DamagedPdf`, `NoPages`, `PasswordRequired`, `PasswordWrong`, `PdfLocked`, `UnsupportedType`,
-        `DamagedImage`, `ImageTooLarge`, `InspectTimeout`, `Busy`, `Draining`, `StoreUnavailable` (no file there) and
-        `InternalError`.
+        `DamagedImage`, `ImageTooLarge`, `InspectTimeout`, `Busy`, `Draining` and `StoreUnavailable` (no file there).
         """
         job = _Job(
             header={"job": "inspect", **_file(path, password)},
@@ -87,8 +86,8 @@ class Rendering:
     ) -> Drawing:
         """Draw page `page` (from 1) of the file at `path`, when a worker is free.
 
-        Raises `PageTooLarge`, `PageDamaged`, `RenderFailed`, `RenderTimeout`; `Draining`, `StoreUnavailable` and
-        `InternalError`; and what `inspect` raises of a file that can't be opened (any more).
+        Raises `PageTooLarge`, `PageDamaged`, `RenderFailed`, `RenderTimeout`; `Busy`, `Draining` and
+        `StoreUnavailable`; and what `inspect` raises of a file that can't be opened (any more).
         """
         job = self._page_job(
             {"job": "draw", "image": asdict(spec), "max_pixels": self._settings.max_pixels},

@@ -1,7 +1,7 @@
 """The accuracy pages through Tesseract and through the embedded engine: `python -m tests.benchmarks.tesseract`.
 
-Tesseract is Debian's `tesseract-ocr` with its English data, which the project's own engine must do without, too. Where
-it is missing it is installed by apt, as root; where that fails the comparison is skipped, loudly.
+Tesseract is Debian's `tesseract-ocr` with its English data, on one thread. Where it is missing it is installed by apt,
+as root; where that fails the comparison is skipped, loudly.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ async def beside_tesseract(_folder: Path) -> None:
 
 async def _tesseract(image: bytes) -> tuple[str, float]:
     before = _children_cpu_seconds()
-    done = await anyio.run_process(_READ, input=image, env={**os.environ, "OMP_THREAD_LIMIT": "1"}, stderr=None)
+    done = await anyio.run_process(_READ, input=image, env={**os.environ, "OMP_THREAD_LIMIT": "1"})
     return done.stdout.decode(), _children_cpu_seconds() - before
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from prometheus_client import REGISTRY
 
-from app.errors import Busy, Draining, InternalError
+from app.errors import Busy, Draining
 from app.rendering import worker
 from app.rendering.frames import Frame
 from app.rendering.pool import Death, Pool, WorkerLost
@@ -141,13 +141,13 @@ async def test_waiting_is_fair_and_bounded(pool: Pool) -> None:
 
 async def test_no_worker_starts_is_no_fault_of_the_file(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.executable", "/nowhere/python")
-    with pytest.raises(InternalError):
+    with pytest.raises(Busy):
         await _call(pool)
 
 
 async def test_a_worker_that_ends_at_once_is_no_fault_of_the_file(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.executable", "/bin/false")
-    with pytest.raises(InternalError):
+    with pytest.raises(Busy):
         await _call(pool)
 
 
