@@ -5,6 +5,7 @@ from typing import Any
 
 from app.errors import StartError
 from app.replicas.cpu.engine import Box, Line
+from app.replicas.cpu.lookalikes import with_letters
 
 _SIZES = {"PP-OCRv6 tiny": "tiny", "PP-OCRv6 small": "small"}
 
@@ -32,7 +33,7 @@ class PaddleEngine:
         """Raises `RuntimeError` for an image that can't be decoded."""
         return [
             Line(
-                found["text"],
+                with_letters(found["text"]),
                 Box(*found["topLeftCoord"], *found["bottomRightCoord"]),
                 found["confidence"],
             )
