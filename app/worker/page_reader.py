@@ -199,6 +199,7 @@ def _good_outcome(
         size=drawing.size,
         prompt_tokens=answer.prompt_tokens,
         completion_tokens=answer.completion_tokens,
+        confidence=reading.confidence,
         warnings=(*drawing.warnings, *reading.warnings),
     )
 

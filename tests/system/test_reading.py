@@ -22,7 +22,10 @@ async def test_two_documents_at_once_come_out_as_they_do_one_by_one(tmp_path: Pa
         documents = await asyncio.gather(*(gateway.post(letter) for letter in LETTERS))
         await asyncio.gather(*(gateway.ended(document["id"]) for document in documents))
         together = [await gateway.texts(document["id"]) for document in documents]
+        page = (await gateway.client.get(f"{documents[0]['links']['pages']}/1")).json()
     assert together == alone
+    assert page["model"] == "pagefleet-cpu"
+    assert 0.9 < page["confidence"] <= 1
     assert alone == [
         {1: "The first letter speaks of harbours.", 2: "Its second page names 12 ships."},
         {1: "A second letter, about mountains.", 2: "It ends with 4810 metres."},
