@@ -1,5 +1,6 @@
 """Columns: the page cut into regions that are read one after the other, each from top to bottom."""
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -40,9 +41,13 @@ def _cut(lines: Lines, height: float) -> Iterator[list[Line]]:
 
 
 def _candidates(lines: Lines, height: float) -> list[float]:
-    """Where a column may begin: just left of the lines' left edges."""
-    step = max(1.0, _OVERHANG * height)
-    return sorted({step * int(line.box.left / step) for line in lines})
+    """Where a column may begin: left edges that several lines share."""
+    step = max(1.0, height)
+    begin: dict[int, list[float]] = defaultdict(list)
+    for line in lines:
+        begin[int(line.box.left / step)].append(line.box.left)
+    # The lines of a column may fall into two neighbouring steps.
+    return [min(lefts) for lefts in begin.values() if len(lefts) >= _MIN_ROWS / 2]
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 import re
 
-_LETTERS = {"∪": "U"}
+_LETTERS: dict[str, str | int | None] = {"∪": "U"}
 """Seen with PP-OCRv6 tiny on capitals of 20 points and more."""
 _WORD = re.compile(rf"[^\W\d_]*[{''.join(_LETTERS)}][^\W\d_{''.join(_LETTERS)}]*")
 _MIN_LETTERS = 4

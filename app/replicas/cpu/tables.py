@@ -62,7 +62,8 @@ def split_tables(rows: Sequence[Row]) -> list[Table | list[Row]]:
 def _table_at(rows: Sequence[Row], start: int) -> Table | None:
     """The longest table that begins with this row."""
     columns: list[Span] = []
-    taken = full = 0
+    table = Table((), ())
+    full = 0
     for index, row in enumerate(rows[start:]):
         cells = _cells_of(row)
         merged = _merged([*columns, *cells], _GUTTER * row.height)
@@ -72,11 +73,10 @@ def _table_at(rows: Sequence[Row], start: int) -> Table | None:
             break
         columns = merged
         if len(cells) >= _MIN_COLUMNS:
-            taken, full = index + 1, full + 1
-    found = rows[start : start + taken]
-    if full < _MIN_ROWS or all(is_marker(row.lines[0].text) for row in found):
-        return None
-    return Table(found, columns)
+            table = Table(rows[start : start + index + 1], columns)
+            full += 1
+    is_list = all(is_marker(row.lines[0].text) for row in table.rows)
+    return table if full >= _MIN_ROWS and not is_list else None
 
 
 def _cells_of(row: Row) -> list[Span]:

@@ -61,6 +61,11 @@ def test_a_row_with_one_cell_inside_a_table_belongs_to_it() -> None:
     assert parts(*grid(*rows)) == [pipes(*rows)]
 
 
+def test_a_line_below_a_table_makes_no_column_of_its_own() -> None:
+    below = line("See overleaf", 1100, 100 + 3 * PITCH)
+    assert parts(*grid(*CELLS), below) == [pipes(*CELLS), "See overleaf"]
+
+
 def test_a_table_ends_at_a_wide_gap() -> None:
     assert parts(*grid(*CELLS), *grid(*CELLS, top=400)) == [pipes(*CELLS)] * 2
 
