@@ -39,6 +39,11 @@ def is_alive(pid: int) -> bool:
     return _stat(pid)[:1] not in ([], ["Z"])
 
 
+def open_descriptors() -> int:
+    """How many this process has."""
+    return sum(1 for _ in Path("/dev/fd").iterdir())
+
+
 def command_line(pid: int) -> str:
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()

@@ -11,8 +11,7 @@ import pytest
 from PIL import Image, ImageChops, ImageDraw, ImageFilter, ImageOps
 
 from app.rendering.blank import is_blank
-
-from .pdfs import A4
+from tests.unit.rendering.pdfs import A4
 
 PAPER = 235
 """Level of the paper of a scan."""

@@ -8,9 +8,8 @@ import pytest
 
 from app.rendering.child import Child
 from app.rendering.frames import Frame, read_frame
-
-from .conftest import open_descriptors
-from .pdfs import HELVETICA, one_page_pdf, stream, text_pdf
+from tests.processes import open_descriptors
+from tests.unit.rendering.pdfs import HELVETICA, one_page_pdf, stream, text_pdf
 
 MEMORY_BYTES = 2**31
 

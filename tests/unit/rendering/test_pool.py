@@ -12,8 +12,7 @@ from app.errors import Busy, Draining
 from app.rendering import worker
 from app.rendering.frames import Frame
 from app.rendering.pool import Death, Pool, WorkerLost
-
-from .conftest import is_running
+from tests.processes import is_alive
 
 MEMORY_BYTES = 2**31
 DEADLINE_SECONDS = 30
@@ -105,7 +104,7 @@ async def test_an_abandoned_job_takes_its_worker_along(pool: Pool) -> None:
         await call
     assert pool.pids() == []
     await pool.close()
-    assert not is_running(pid)
+    assert not is_alive(pid)
 
 
 async def test_a_worker_is_replaced_when_it_did_many_jobs_or_holds_much_memory(
@@ -156,7 +155,7 @@ async def test_close_ends_jobs_in_progress_and_refuses_later_ones(pool: Pool) ->
     calls = [asyncio.create_task(_call(pool)) for _ in range(3)]
     await asyncio.sleep(0.02)
     await pool.close()
-    assert not is_running(pid) and pool.pids() == []
+    assert not is_alive(pid) and pool.pids() == []
     assert [type(error) for error in await asyncio.gather(*calls, return_exceptions=True)] == [Draining] * 3
     with pytest.raises(Draining):
         await _call(pool)

@@ -20,8 +20,7 @@ from app.errors import (
 )
 from app.rendering.child import load_renderer
 from app.rendering.renderer import Raster, Renderer
-
-from .pdfs import CATALOG, HELLO, HELVETICA, locked_pdf, one_page_pdf, raw_pdf, stream, text_pdf
+from tests.unit.rendering.pdfs import CATALOG, HELLO, HELVETICA, locked_pdf, one_page_pdf, raw_pdf, stream, text_pdf
 
 MAX_PIXELS = 25_000_000
 PICTURE = b"/XObject<</X1 5 0 R>>"

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import AsyncIterator
 from io import BytesIO
 from pathlib import Path
 
@@ -29,12 +30,28 @@ from app.errors import (
 )
 from app.rendering import Drawing, Rendering
 from app.settings import Settings
-
-from .conftest import is_running, open_descriptors
-from .pdfs import CATALOG, HELLO, HELVETICA, bomb_pdf, locked_pdf, one_page_pdf, raw_pdf, stream, text_pdf
+from tests.processes import is_alive, open_descriptors
+from tests.unit.rendering.pdfs import (
+    CATALOG,
+    HELLO,
+    HELVETICA,
+    bomb_pdf,
+    locked_pdf,
+    one_page_pdf,
+    raw_pdf,
+    stream,
+    text_pdf,
+)
 
 SPEC = ImageSpec(400)
 DEADLINE_SECONDS = 30
+
+
+@pytest.fixture(scope="module")
+async def rendering() -> AsyncIterator[Rendering]:
+    shared = Rendering(Settings(render_workers=1))
+    yield shared
+    await shared.close()
 
 
 def _image(drawing: Drawing) -> Image.Image:
@@ -220,9 +237,9 @@ async def test_close_leaves_no_process_and_no_descriptor(tmp_path: Path) -> None
     rendering = Rendering(Settings(render_workers=2))
     await asyncio.gather(rendering.inspect(path, PDF), *(rendering.draw(path, PDF, 1, SPEC) for _ in range(2)))
     pids = rendering.worker_pids()
-    assert len(pids) == 3 and all(map(is_running, pids))
+    assert len(pids) == 3 and all(map(is_alive, pids))
     await rendering.close()
-    assert not any(map(is_running, pids)) and rendering.worker_pids() == []
+    assert not any(map(is_alive, pids)) and rendering.worker_pids() == []
     assert open_descriptors() == descriptors
     with pytest.raises(Draining):
         await rendering.draw(path, PDF, 1, SPEC)
@@ -257,7 +274,7 @@ def test_workers_end_with_a_gateway_that_is_killed(tmp_path: Path) -> None:
             os.kill(pid, signal.SIGSTOP)  # like one that spins in C, it would not notice the end of its input
         gateway.kill()
     deadline = time.monotonic() + DEADLINE_SECONDS
-    while any(map(is_running, pids)):
+    while any(map(is_alive, pids)):
         assert time.monotonic() < deadline, "a worker outlives its gateway"
         time.sleep(0.01)
 
@@ -287,7 +304,7 @@ def test_a_folder_named_app_in_the_working_directory_is_not_ours(tmp_path: Path)
         "    await rendering.close()\n"
         "asyncio.run(main())"
     )
-    root = str(Path(__file__).parents[3])
+    root = str(Path(__file__).parents[2])
     command = [sys.executable, "-c", script % root]
     output = subprocess.run(command, cwd=tmp_path, capture_output=True, check=True, text=True, timeout=30)
     assert output.stdout == "1\n"
