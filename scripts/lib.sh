@@ -14,7 +14,10 @@ make_environment() {
     }
     echo "making the environment in $VENV (once)" >&2
     rm -rf "$VENV"
-    "$PYTHON" -m venv "$VENV"
+    "$PYTHON" -m venv "$VENV" || {
+        echo "Python's venv module is missing or broken; on Debian: apt-get install python3-venv" >&2
+        return 1
+    }
     "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check \
         --constraint constraints.txt --editable '.[cpu,dev]'
     echo "$wanted" >"$stamp"
