@@ -1,7 +1,7 @@
 # Shared by the scripts: the environment. Sourced with the repository's root as working directory.
 
 PYTHON=${PYTHON:-python3}
-VENV=${VENV:-.venv}
+VENV=$(realpath -m "${VENV:-.venv}")
 
 # Make the environment once; again only when what it is made from has changed.
 make_environment() {

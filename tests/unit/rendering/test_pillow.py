@@ -186,7 +186,7 @@ def test_thumbnails_in_a_tiff_are_no_pages(tmp_path: Path) -> None:
     path = tmp_path / "document"
     thumbnail = TiffImagePlugin.ImageFileDirectory_v2()
     thumbnail[254] = 1
-    with path.open("w+b") as stream, TiffImagePlugin.AppendingTiffWriter(stream, True) as writer:
+    with TiffImagePlugin.AppendingTiffWriter(str(path), True) as writer:
         for picture, tags in ((_picture(), {}), (_picture(size=(12, 6)), thumbnail), (ImageOps.flip(_picture()), {})):
             picture.save(writer, "TIFF", tiffinfo=tags)
             writer.newFrame()
