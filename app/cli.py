@@ -26,7 +26,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except PagefleetError as error:
         print(f"pagefleet: {error.detail}", file=sys.stderr)
         return START_ERROR_STATUS
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, asyncio.CancelledError):
         return INTERRUPTED_STATUS
 
 

@@ -1,10 +1,15 @@
 """Fixtures for all tests."""
 
+import signal
 from collections.abc import Iterator
 
 import pytest
 
 from tests.processes import CPU_SERVER, READY, next_line, python
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # Shells start jobs in the background so, and what ignores a signal hands that on to the processes it starts.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

@@ -35,11 +35,14 @@ class Options:
 
 
 async def ocr(options: Options) -> int:
-    """Read files; 0 if every page of every file was read, else 1. SIGTERM is taken like Ctrl-C.
+    """Read files; 0 if every page of every file was read, else 1. SIGTERM cancels it, as Ctrl-C does.
 
     Raises `StartError`.
     """
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, signal.raise_signal, signal.SIGINT)
+    task = asyncio.current_task()
+    assert task is not None
+    # Not by raising SIGINT: a job in the background ignores that, and must still end.
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
     inputs = find_inputs(options.paths)
     folder = None
     if options.output_dir is not None:
