@@ -184,5 +184,3 @@ class ImageSpec:
     longest_side_pixels: int
     media_type: str = "image/jpeg"
     """`image/jpeg` (quality 90) or `image/png`."""
-    grey: bool = False
-    """Always grey; False: grey where the page is grey."""

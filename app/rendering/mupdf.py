@@ -69,7 +69,7 @@ class MuPdfFile:
         size = (round(shown.rect.width, 3), round(shown.rect.height, 3))
         scale = zoom(size, spec.longest_side_pixels, max_pixels)
         pymupdf.TOOLS.reset_mupdf_warnings()
-        raster = Raster(_pixels(shown, scale, spec.grey), size)
+        raster = Raster(_pixels(shown, scale), size)
         return _judge(raster, pymupdf.TOOLS.mupdf_warnings())
 
     def text(self, page: int) -> str:
@@ -100,17 +100,14 @@ class MuPdfFile:
         return tuple(warnings)
 
 
-def _pixels(page: Any, scale: float, grey: bool) -> Image.Image:
+def _pixels(page: Any, scale: float) -> Image.Image:
     try:
-        pixmap = page.get_pixmap(
-            matrix=pymupdf.Matrix(scale, scale), colorspace=pymupdf.csGRAY if grey else pymupdf.csRGB, alpha=False
-        )
+        pixmap = page.get_pixmap(matrix=pymupdf.Matrix(scale, scale), colorspace=pymupdf.csRGB, alpha=False)
     except (pymupdf.mupdf.FzErrorSystem, pymupdf.mupdf.FzErrorLimit) as error:  # malloc failed; overly large image
         raise PageTooLarge from error
     except _MuPdfError as error:
         raise RenderFailed from error
-    mode = "L" if grey else "RGB"
-    return Image.frombytes(mode, (pixmap.width, pixmap.height), pixmap.samples_mv, "raw", mode, pixmap.stride, 1)
+    return Image.frombytes("RGB", (pixmap.width, pixmap.height), pixmap.samples_mv, "raw", "RGB", pixmap.stride, 1)
 
 
 def _judge(raster: Raster, messages: str) -> Raster:

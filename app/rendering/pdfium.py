@@ -72,7 +72,7 @@ def _raster(page: pypdfium2.PdfPage, spec: ImageSpec, max_pixels: int) -> Raster
     # A hair smaller, because pypdfium2 rounds sides up: 1288.0000000000002 pixels would become 1289.
     scale = zoom((width, height), spec.longest_side_pixels, max_pixels) * (1 - 1e-9)
     try:
-        bitmap = page.render(scale=scale, grayscale=spec.grey)
+        bitmap = page.render(scale=scale)
     except (pypdfium2.PdfiumError, ValueError) as error:
         raise RenderFailed from error
     return Raster(bitmap.to_pil(), (round(width, 3), round(height, 3)))

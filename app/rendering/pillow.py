@@ -66,7 +66,7 @@ class PillowFile:
         scale = zoom(size, spec.longest_side_pixels, max_pixels, native_zoom)
         pixels = (max(1, round(size[0] * scale)), max(1, round(size[1] * scale)))
         drawn, complete = decode(image, pixels)
-        raster = Raster(drawn.convert("L") if spec.grey else drawn, size, () if complete else (INCOMPLETE,))
+        raster = Raster(drawn, size, () if complete else (INCOMPLETE,))
         if not complete and raster.is_plain():
             raise PageDamaged
         return raster

@@ -93,10 +93,9 @@ async def test_pages_drawn_at_once_are_the_pages_asked_for(rendering: Rendering,
 
 async def test_colour_stays_and_png_is_made_where_asked(rendering: Rendering, tmp_path: Path) -> None:
     path = one_page_pdf(tmp_path / "a.pdf", stream(b"1 0 0 rg 10 10 2 2 re f"))
-    coloured, grey = [
-        _image(await rendering.draw(path, PDF, 1, ImageSpec(400, "image/png", grey=grey))) for grey in (False, True)
-    ]
-    assert (coloured.format, coloured.mode, grey.mode) == ("PNG", "RGB", "L")
+    coloured = _image(await rendering.draw(path, PDF, 1, ImageSpec(400, "image/png")))
+    plain = _image(await rendering.draw(text_pdf(tmp_path / "b.pdf"), PDF, 1, ImageSpec(400, "image/png")))
+    assert (coloured.format, coloured.mode, plain.mode) == ("PNG", "RGB", "L")
 
 
 async def test_an_image_is_inspected_and_drawn(rendering: Rendering, tmp_path: Path) -> None:

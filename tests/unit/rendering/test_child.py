@@ -28,7 +28,7 @@ def _job(path: Path, **other: Any) -> dict[str, Any]:
 
 
 def _drawing(path: Path, **other: Any) -> dict[str, Any]:
-    image = {"longest_side_pixels": 200, "media_type": "image/png", "grey": False}
+    image = {"longest_side_pixels": 200, "media_type": "image/png"}
     drawing = {"job": "draw", "page": 1, "image": image, "max_pixels": 1_000_000, "blank_is_damage": False}
     return _job(path, **(drawing | {"failed": "render_failed"} | other))
 
@@ -136,7 +136,7 @@ def test_an_unforeseen_error_is_an_answer_without_the_librarys_words(tmp_path: P
 @pytest.mark.skipif(sys.platform != "linux", reason="the address space can't be bounded")
 def test_an_exhausted_address_space_is_a_page_too_large(tmp_path: Path) -> None:
     path = text_pdf(tmp_path / "a.pdf", size=(4000, 4000))
-    job = _drawing(path, image={"longest_side_pixels": 16_000, "media_type": "image/png", "grey": False})
+    job = _drawing(path, image={"longest_side_pixels": 16_000, "media_type": "image/png"})
     job["max_pixels"] = 400_000_000
     command = [sys.executable, "-m", "app.rendering.child", str(300 * 2**20)]
     job_bytes = b"".join(Frame(job).parts())

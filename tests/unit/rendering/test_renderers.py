@@ -36,10 +36,10 @@ def mupdf() -> Renderer:
     return load_renderer("mupdf")
 
 
-def _draw(renderer: Renderer, path: Path, page: int = 1, longest_side: int = 400, grey: bool = False) -> Raster:
+def _draw(renderer: Renderer, path: Path, page: int = 1, longest_side: int = 400) -> Raster:
     file = renderer.open_file(str(path), None)
     try:
-        return file.draw(page, ImageSpec(longest_side, grey=grey), MAX_PIXELS)
+        return file.draw(page, ImageSpec(longest_side), MAX_PIXELS)
     finally:
         file.close()
 
@@ -64,12 +64,11 @@ def test_a_page_is_drawn_on_white(renderer: Renderer, tmp_path: Path) -> None:
     assert not raster.is_plain() and raster.warnings == ()
 
 
-def test_a_grey_image_outlives_its_page(renderer: Renderer, tmp_path: Path) -> None:
+def test_an_image_outlives_its_page(renderer: Renderer, tmp_path: Path) -> None:
     path = text_pdf(tmp_path / "a.pdf", pages=2)
-    first = _draw(renderer, path, 1, grey=True)
-    assert first.image.mode == "L"
+    first = _draw(renderer, path, 1)
     before = first.image.tobytes()
-    _draw(renderer, path, 2, grey=True)
+    _draw(renderer, path, 2)
     assert first.image.tobytes() == before
 
 
@@ -101,7 +100,7 @@ def test_form_values_and_annotations_are_drawn(renderer: Renderer, tmp_path: Pat
     page.add_widget(widget)
     page.add_freetext_annot(pymupdf.Rect(10, 120, 140, 180), "NOTE", fontsize=30)
     document.save(tmp_path / "a.pdf")
-    image = _draw(renderer, tmp_path / "a.pdf", longest_side=300, grey=True).image
+    image = _draw(renderer, tmp_path / "a.pdf", longest_side=300).image
     for box in ((10, 10, 140, 60), (10, 120, 140, 180)):
         assert min(image.crop(box).tobytes()) < 128, f"nothing drawn in {box}"
 
