@@ -15,7 +15,7 @@ from app.api.events import stream_events
 from app.api.links import next_link
 from app.api.negotiation import preferred
 from app.api.preferences import applied, preferred_wait, wait_for_end
-from app.api.shapes import DocumentShape, document_shape
+from app.api.shapes import DocumentShape, document_link, document_shape
 from app.api.streaming import NDJSON, SSE
 from app.documents.records import Document
 from app.documents.states import DocumentState
@@ -84,14 +84,14 @@ async def create(
     (document,) = accepted
     if isinstance(document, PagefleetError):
         raise document
+    location = {"Location": document_link(document.id, ctx.settings.root_path)}
     if streamed != "application/json":
         position = event_order(Order.COMPLETED, ctx.journal, document, None, ctx.settings.root_path)
-        return stream_events(ctx, document, position, streamed, {"Location": _link(document, ctx)})
+        return stream_events(ctx, document, position, streamed, location)
     wait = preferred_wait(prefer, ctx.settings.max_wait_seconds)
     document = await wait_for_end(ctx.journal, document, wait)
     status = 200 if wait is not None and document.state.ended else 202
-    headers = {"Location": _link(document, ctx), **applied(wait)}
-    return JSONResponse(document_shape(document, ctx.settings.root_path), status, headers)
+    return JSONResponse(document_shape(document, ctx.settings.root_path), status, location | applied(wait))
 
 
 def _single_values(query: QueryParams) -> dict[str, str]:
@@ -101,10 +101,6 @@ def _single_values(query: QueryParams) -> dict[str, str]:
         if len(query.getlist(name)) > 1:
             raise OptionInvalid(f"the option {name!r} is there twice", option=name)
     return values
-
-
-def _link(document: Document, ctx: Context) -> str:
-    return f"{ctx.settings.root_path}/documents/{document.id}"
 
 
 def _sunset(document: Document) -> dict[str, str]:

@@ -11,7 +11,7 @@ from starlette.types import Receive, Scope, Send
 from app.api.context import TENANT, Ctx
 from app.api.links import next_link
 from app.api.negotiation import preferred
-from app.api.shapes import PageShape, page_shape
+from app.api.shapes import PageShape, document_link, page_shape
 from app.documents.records import ImageSpec
 
 router = APIRouter(prefix="/documents", tags=["documents"])
@@ -33,7 +33,7 @@ async def pages(
     found = await ctx.journal.pages(document_id, after=after, limit=limit + 1)
     headers = {"Cache-Control": "no-store"}
     if len(found) > limit:
-        path = f"{ctx.settings.root_path}/documents/{document_id}/pages"
+        path = f"{document_link(document_id, ctx.settings.root_path)}/pages"
         headers |= next_link(path, after=str(found[limit - 1].number), limit=str(limit))
     return JSONResponse({"pages": [page_shape(page) for page in found[:limit]]}, headers=headers)
 

@@ -22,7 +22,9 @@ def applied(wait: float | None) -> dict[str, str]:
 
 async def wait_for_end(journal: Journal, document: Document, seconds: float | None) -> Document:
     """The document once it has ended, or as it is after `seconds`. Raises `NotFound` if it is deleted meanwhile."""
-    deadline = time.monotonic() + (seconds or 0)
+    if seconds is None or document.state.ended:
+        return document
+    deadline = time.monotonic() + seconds
     with journal.changes.watch(document.id) as watch:
         document = await journal.document(document.id)
         while not document.state.ended and (left := deadline - time.monotonic()) > 0:

@@ -96,9 +96,14 @@ class LaneShape(TypedDict):
     in_flight: int
 
 
+def document_link(document_id: str, root_path: str) -> str:
+    """Path of a document, without host."""
+    return f"{root_path}/documents/{document_id}"
+
+
 def document_shape(document: Document, root_path: str) -> DocumentShape:
     counts, progress = document.counts, progress_of(document, datetime.now(UTC))
-    link = f"{root_path}/documents/{document.id}"
+    link = document_link(document.id, root_path)
     return {
         "id": document.id,
         "state": document.state.value,
