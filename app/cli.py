@@ -36,6 +36,8 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_serve(commands.add_parser("serve", help="run a gateway"))
     _add_ocr(commands.add_parser("ocr", help="read files and folders"))
+    keys = commands.add_parser("keys", help="make API keys").add_subparsers(required=True, metavar="ACTION")
+    _add_keys_new(keys.add_parser("new", help="make a key, and its entry for the file of keys"))
     replicas = commands.add_parser("replicas", help="run OCR replicas").add_subparsers(required=True, metavar="ACTION")
     _add_replicas_up(replicas.add_parser("up", help="start replicas and keep them running"))
     return parser
@@ -58,7 +60,11 @@ def _add_serve(parser: argparse.ArgumentParser) -> None:
 
 def _add_ocr(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("paths", nargs="+", type=Path, metavar="FILE|FOLDER", help="PDF, image, or folder of both")
-    parser.add_argument("--server", metavar="URL", help="a running gateway (none: one is started for the occasion)")
+    parser.add_argument(
+        "--server",
+        metavar="URL",
+        help="a running gateway; its API key is taken from PAGEFLEET_API_KEY (none: one is started for the occasion)",
+    )
     parser.add_argument(
         "--output-dir",
         type=Path,
@@ -69,6 +75,13 @@ def _add_ocr(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--pages", metavar="RANGE", help="pages of every file, such as 1-5,8,r3-r1 (all)")
     parser.add_argument("--overwrite", action="store_true", help="read files whose output exists, too")
     parser.set_defaults(command=_ocr)
+
+
+def _add_keys_new(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--tenant", required=True, help="whose documents it opens")
+    parser.add_argument("--name", help="what logs call it (the tenant and a number)")
+    parser.add_argument("--scopes", default="read,write", help="of read, write and admin, by commas (read,write)")
+    parser.set_defaults(command=_keys_new)
 
 
 def _add_replicas_up(parser: argparse.ArgumentParser) -> None:
@@ -97,12 +110,22 @@ def _ocr(arguments: argparse.Namespace) -> int:
     options = Options(
         paths=arguments.paths,
         server=arguments.server,
+        api_key=None if arguments.server is None else Settings.load().api_key,
         output_dir=arguments.output_dir,
         format=arguments.format,
         pages=arguments.pages,
         overwrite=arguments.overwrite,
     )
     return asyncio.run(ocr(options))
+
+
+def _keys_new(arguments: argparse.Namespace) -> int:
+    from app.api.keys import as_yaml, new_key
+
+    key, entry = new_key(arguments.tenant, arguments.name, arguments.scopes.split(","))
+    print(as_yaml(entry), end="", flush=True)
+    print(f"The key of {entry.name}, which is shown this once:\n{key}", file=sys.stderr)
+    return 0
 
 
 def _replicas_up(arguments: argparse.Namespace) -> int:

@@ -2,11 +2,12 @@
 
     PagefleetError
     ├── RequestError                what the caller can mend: 4xx
-    │   ├── FileMissing, EmptyFile, MultipartInvalid, FileTooLarge, UnsupportedType
+    │   ├── HeadTooLarge, FileMissing, EmptyFile, MultipartInvalid, FileTooLarge, UnsupportedType, UploadTimeout
     │   ├── DamagedPdf, NoPages, TooManyPages, PasswordRequired, PasswordWrong, PdfLocked, InspectTimeout
     │   ├── DamagedImage, ImageTooLarge
     │   ├── OptionUnknown, OptionInvalid, PageRangeInvalid, ProfileUnknown, CursorInvalid
-    │   ├── NotFound, Gone, MethodNotAllowed, Forbidden, NotAcceptable
+    │   ├── NotFound, Gone, MethodNotAllowed, Unauthorized, Forbidden, NotAcceptable
+    │   ├── IdempotencyConflict, IdempotencyInFlight
     │   └── NotEnded, NotRetryable, DocumentFailed, DocumentCancelled
     ├── ServiceError                what time mends: 429 and 503 with Retry-After, and 500
     │   ├── Busy, QueueFull, Draining, StoreUnavailable, NotReady
@@ -14,7 +15,7 @@
     ├── PageError                   ends one page; stored with it and shown in its `error`
     │   ├── PageTooLarge, PageDamaged, RenderFailed, RenderTimeout
     │   ├── ReplicaError, AnswerTruncated, AnswerRepeats, AnswerUnparsable
-    │   └── DeadlineExceeded, PoisonPage, NoReplica
+    │   └── DeadlineExceeded, PoisonPage, NoReplica, SourceUnavailable
     ├── AttemptError                ends one attempt at a page; the worker decides what follows
     │   ├── LaneUnreachable, LaneFull, AttemptAborted      not the page's fault: never charged to it
     │   ├── LaneFault, AttemptTimeout, AttemptStalled      charged, tried on another lane
@@ -26,9 +27,11 @@ Everything that reaches a client is an RFC 9457 problem (`problem()`).
 """
 
 import re
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 RETRY_AFTER_SECONDS = 5
+_MEMBERS = {"type", "title", "status", "detail", "code", "retryable"}
 
 Problem = dict[str, Any]
 """An RFC 9457 problem: type, title, status, detail, code, retryable, and page, limit, retry_after where they apply."""
@@ -66,11 +69,29 @@ class PagefleetError(Exception):
             **self.extra,
         }
 
+    @classmethod
+    def of(cls, problem: Problem) -> "PagefleetError":
+        """The error that `problem` was made of; a `RequestError` where this program has no such code any more."""
+        kind = next((kind for kind in _kinds(cls) if kind.code() == problem["code"]), RequestError)
+        return kind(problem["detail"], **{name: problem[name] for name in problem.keys() - _MEMBERS})
+
+
+def _kinds(kind: type[PagefleetError]) -> Iterator[type[PagefleetError]]:
+    yield kind
+    for child in kind.__subclasses__():
+        yield from _kinds(child)
+
 
 class RequestError(PagefleetError):
     """The request can't be served as it is."""
 
     status = 422
+
+
+class HeadTooLarge(RequestError):
+    """The request line and the headers are too long."""
+
+    status = 431
 
 
 class FileMissing(RequestError):
@@ -97,6 +118,13 @@ class UnsupportedType(RequestError):
     """The file is of no type that this service reads."""
 
     status = 415
+
+
+class UploadTimeout(RequestError):
+    """The upload has stopped coming."""
+
+    status = 408
+    retryable = True
 
 
 class DamagedPdf(RequestError):
@@ -183,10 +211,27 @@ class NotAcceptable(RequestError):
     status = 406
 
 
+class Unauthorized(RequestError):
+    """An API key is needed; send it as `Authorization: Bearer KEY`."""
+
+    status = 401
+
+
 class Forbidden(RequestError):
     """Not allowed."""
 
     status = 403
+
+
+class IdempotencyConflict(RequestError):
+    """The idempotency key was used for another body or other options."""
+
+
+class IdempotencyInFlight(RequestError):
+    """The first request with this idempotency key has not been answered yet."""
+
+    status = 409
+    retryable = True
 
 
 class NotEnded(RequestError):
@@ -310,6 +355,12 @@ class PoisonPage(PageError):
 
 class NoReplica(PageError):
     """No replica that serves the document's profile was ever up."""
+
+    retryable = True
+
+
+class SourceUnavailable(PageError):
+    """The document's file can't be fetched from the blob store."""
 
     retryable = True
 

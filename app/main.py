@@ -10,12 +10,12 @@ from contextlib import AsyncExitStack
 
 import uvicorn
 
-from app.api import Context, create_app, is_loopback
+from app.api import BoundedHttpProtocol, Context, Keys, create_app, is_loopback
 from app.errors import StartError
 from app.fleet import Fleet
 from app.intake import Intake
 from app.journal import Journal
-from app.journal.blobs import Blobs, FolderBlobs
+from app.journal.blob_url import open_blobs
 from app.profiles import Profiles
 from app.rendering import Rendering
 from app.replicas.cpu_fleet import cpu_commands, default_count
@@ -61,9 +61,11 @@ class Gateway:
 
     async def _start(self, stack: AsyncExitStack) -> Context:
         settings = self._settings
+        keys = None if settings.api_keys_file is None else Keys(settings.api_keys_file)
         journal = await Journal.open(settings)
         stack.push_async_callback(journal.close)
-        blobs = FolderBlobs(settings.blob_dir)
+        blobs = await open_blobs(settings)
+        stack.push_async_callback(blobs.close)
         rendering = Rendering(settings)
         stack.push_async_callback(rendering.close)
         fleet = Fleet(settings)
@@ -73,17 +75,19 @@ class Gateway:
         profiles = Profiles(settings)
         if settings.profile != "auto":
             profiles[settings.profile]  # raises ProfileUnknown now rather than at the first upload
+        fleet.share_with(journal.peers, lambda model: profiles.for_models([model]))
+        journal.peers.on_beat(fleet.reshare)
         intake = Intake(
             settings, journal, blobs, rendering, profiles.names, lambda: profiles.for_models(fleet.models())
         )
         await intake.sweep_spool()
-        await _sweep_blobs(journal, blobs)
         self._worker = Worker(settings, journal, blobs, rendering, fleet, profiles)
         self._worker.start()
-        sweeper = Sweeper(journal, blobs, settings.sweep_interval_seconds)
-        sweeper.start()
+        stack.push_async_callback(self._worker.drain, 0)  # where a start fails; else nothing is left to hand back
+        sweeper = Sweeper(journal, blobs, settings)
+        await sweeper.start()
         stack.push_async_callback(sweeper.stop)
-        return Context(settings, journal, blobs, intake, rendering, fleet)
+        return Context(settings, journal, blobs, intake, rendering, fleet, keys)
 
     async def _start_replicas(self, fleet: Fleet, stack: AsyncExitStack) -> None:
         """Use the endpoints given, or start CPU replicas where there is none."""
@@ -100,12 +104,6 @@ class Gateway:
         stack.push_async_callback(supervisor.stop)
 
 
-async def _sweep_blobs(journal: Journal, blobs: Blobs) -> None:
-    """Erase bytes without a row: their upload was cut off between the two by a predecessor's death."""
-    for key in set(await blobs.keys()) - await journal.blob_keys():
-        await blobs.delete(key)
-
-
 class _Server(uvicorn.Server):
     """uvicorn without its signal handlers: the drain runs before its own wait for open requests."""
 
@@ -116,10 +114,10 @@ class _Server(uvicorn.Server):
 
 async def serve(settings: Settings) -> int:
     """Run a gateway until SIGTERM or SIGINT; returns the exit status."""
-    if not settings.allow_anonymous and not is_loopback(settings.host):
+    if settings.api_keys_file is None and not settings.allow_anonymous and not is_loopback(settings.host):
         raise StartError(
-            f"refusing to listen on {settings.host} without API keys; "
-            "set PAGEFLEET_ALLOW_ANONYMOUS=true if everybody who can reach it may use it"
+            f"refusing to listen on {settings.host} without API keys; set PAGEFLEET_API_KEYS_FILE, "
+            "or PAGEFLEET_ALLOW_ANONYMOUS=true if everybody who can reach it may use it"
         )
     listener = _listen(settings.host, settings.port)
     stopping = asyncio.Event()
@@ -139,6 +137,7 @@ async def serve(settings: Settings) -> int:
 async def _serve_http(gateway: Gateway, context: Context, listener: socket.socket, stopping: asyncio.Event) -> None:
     config = uvicorn.Config(
         create_app(context),
+        http=BoundedHttpProtocol,
         log_config=None,
         access_log=False,
         lifespan="off",

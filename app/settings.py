@@ -30,6 +30,11 @@ def _lower(value: Any) -> Any:
     return value.lower() if isinstance(value, str) else value
 
 
+def _or_none(value: Any) -> Any:
+    """An empty value unsets what `pagefleet.yaml` sets."""
+    return None if value == "" else value
+
+
 def _api_key(value: str | None) -> str | None:
     """A key as a header can carry it: secrets are often mounted with a newline at their end."""
     key = (value or "").strip()
@@ -43,6 +48,12 @@ def _base_url(value: str) -> str:
     if not value.startswith(("http://", "https://")):
         raise ValueError("an endpoint starts with http:// or https://")
     return value.rstrip("/").removesuffix("/v1").rstrip("/")
+
+
+def _database_url(value: str | None) -> str | None:
+    if value and not value.startswith(("postgresql://", "postgres://")):
+        raise ValueError("a database URL starts with postgresql://")
+    return value or None
 
 
 EndpointUrl = Annotated[str, AfterValidator(_base_url)]
@@ -70,10 +81,36 @@ class Settings(BaseSettings):
     root_path: Annotated[str, Field(pattern=r"^(/[^/?#]+)*$")] = ""
     """Prefix of every link, for an ingress that strips it."""
     allow_anonymous: bool = False
-    """Answer anybody on any address. False: loopback only, and only to loopback Host headers."""
+    """Answer anybody on any address; where there are API keys, requests without one too, as tenant `default`. False:
+    keys are needed, and where there are none only loopback is served, and only loopback Host headers."""
+
+    api_keys_file: Annotated[Path | None, BeforeValidator(_or_none)] = None
+    """YAML file of API keys (`pagefleet keys new` writes its entries), read again when it changes. Unset or empty: no
+    keys, see `allow_anonymous`."""
+    api_key: Annotated[str | None, AfterValidator(_api_key)] = Field(None, repr=False)
+    """Key that `pagefleet ocr --server` sends; the gateway itself does not use it. Never shown or logged."""
 
     data_dir: Path = Path("pagefleet-data")
-    """Folder of the SQLite file, the blobs and the spool. One gateway at a time; a second refuses to start."""
+    """Folder of the SQLite file, the blobs, the spool and the cache. One gateway at a time."""
+    database_url: Annotated[str | None, AfterValidator(_database_url)] = Field(None, repr=False)
+    """`postgresql://…`, which several gateways may share. Unset: a SQLite file in the data directory."""
+    blob_url: Annotated[str | None, BeforeValidator(_or_none)] = Field(None, repr=False)
+    """Where uploads are kept: a folder (also `file:///…`), `s3://bucket/prefix`, `gs://bucket/prefix` or
+    `az://container/prefix`. Unset: a folder in the data directory.
+
+    The place belongs to one database: files there that are no document's are erased. Credentials, endpoint and
+    timeouts of a bucket are what obstore reads from the environment: `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`,
+    `AWS_SESSION_TOKEN`, `AWS_REGION`, `AWS_ENDPOINT_URL` (one with `http://` needs `AWS_ALLOW_HTTP=true`), web
+    identity and instance roles; `GOOGLE_APPLICATION_CREDENTIALS`; `AZURE_STORAGE_ACCOUNT_NAME`,
+    `AZURE_STORAGE_ACCOUNT_KEY`. It does not read `~/.aws`. A rule of the bucket should end multipart uploads that were
+    broken off.
+    """
+    blob_cache_bytes: int = Field(4096 * MIB, ge=MIB)
+    """Local copies of uploads from an object store; above it those that no page needs are dropped."""
+    blob_seconds: float = Field(120, gt=0)
+    """Fetching a document's file, with all repeats; then its pages fail with `source_unavailable`."""
+    orphan_seconds: float = Field(3600, gt=0)
+    """Age at which bytes without a document are erased. An upload must be written down within half of it."""
 
     endpoints: Annotated[tuple[EndpointUrl, ...], NoDecode, BeforeValidator(_split)] = ()
     """Base URLs of OpenAI chat-completions servers, comma-separated. None: CPU replicas are started."""
@@ -105,6 +142,8 @@ class Settings(BaseSettings):
     max_concurrent_pages: int = Field(2048, ge=1)
     """Pages that one gateway works on at a time, whatever the windows."""
 
+    upload_idle_seconds: float = Field(60, gt=0)
+    """Longest silence in the middle of an upload: 408 `upload_timeout`."""
     inspect_seconds: float = Field(5, gt=0)
     """Inspection of an upload, from its start: 422 `inspect_timeout`."""
     inspect_wait_seconds: float = Field(15, gt=0)
@@ -120,10 +159,12 @@ class Settings(BaseSettings):
 
     ttl_seconds: int = Field(86_400, ge=1)
     """Keep time of a document that asks for none, from its end; then it is erased and its id answers 410."""
+    idempotency_seconds: int = Field(86_400, ge=1)
+    """Life of an idempotency key, from its first use."""
     sweep_interval_seconds: float = Field(30, gt=0)
     """Time between two looks for documents whose keep time is over."""
     claim_seconds: float = Field(30, gt=0)
-    """Life of a claim that is not renewed."""
+    """How long a gateway may be silent before others take its pages over."""
     grace_seconds: float = Field(30, ge=0)
     """Time that pages in flight get to end at SIGTERM; then they are handed back."""
     heartbeat_seconds: float = Field(15, gt=0)
@@ -168,6 +209,11 @@ class Settings(BaseSettings):
     def spool_dir(self) -> Path:
         """Uploads being received; on the blobs' file system, so that publishing is a rename."""
         return self.data_dir / "spool"
+
+    @property
+    def cache_dir(self) -> Path:
+        """Local copies of files from an object store."""
+        return self.data_dir / "cache"
 
     @property
     def database_path(self) -> Path:

@@ -10,6 +10,9 @@ from app.documents.records import Claim, Event, NewDocument, PageOutcome, PageSe
 from app.documents.states import PageState, Source
 from app.errors import ReplicaError
 from app.journal import Journal
+from app.journal.database import Driver
+from app.journal.postgres import PostgresDriver
+from app.journal.sqlite import SqliteDriver
 from app.settings import Settings
 
 PROFILES = ("cpu",)
@@ -66,6 +69,20 @@ async def read_all(journal: Journal, outcome: PageOutcome | None = None) -> list
             assert await journal.commit(claim, outcome or succeeded())
         done += claims
     return done
+
+
+def driver_of(settings: Settings) -> Driver:
+    """The database itself, without a journal."""
+    url = settings.database_url
+    return SqliteDriver(settings.database_path) if url is None else PostgresDriver(url)
+
+
+def run_sql(settings: Settings, statement: str) -> None:
+    """Run a statement behind the journal's back."""
+    driver = driver_of(settings)
+    with driver.writer.begin() as connection:
+        connection.exec_driver_sql(statement)
+    driver.writer.dispose()
 
 
 def told(events: Sequence[Event]) -> list[tuple[int, str, int | None]]:

@@ -3,9 +3,11 @@
 from fastapi import FastAPI
 
 import app
-from app.api import documents, events, lanes, pages, probes, problems, results
+from app.api import capacity, documents, events, lanes, pages, probes, problems, results
 from app.api.context import Context
 from app.api.middleware import CloseUnread, DrainedInTime, HeadAsGet, LoopbackOnly, RequestId
+
+ROUTERS = tuple(module.router for module in (documents, events, results, pages, lanes, capacity, probes))
 
 
 def create_app(context: Context) -> FastAPI:
@@ -18,11 +20,11 @@ def create_app(context: Context) -> FastAPI:
         redirect_slashes=False,  # the redirect would name a host
     )
     application.state.context = context
-    for module in (documents, events, results, pages, lanes, probes):
-        application.include_router(module.router)
+    for router in ROUTERS:
+        application.include_router(router)
     problems.install(application)
     application.add_middleware(HeadAsGet)
-    if not settings.allow_anonymous:
+    if context.keys is None and not settings.allow_anonymous:
         application.add_middleware(LoopbackOnly)
     application.add_middleware(CloseUnread)
     application.add_middleware(DrainedInTime, draining=context.draining)

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 
+from app.api.keys import Keys
 from app.errors import Draining
 from app.fleet import Fleet
 from app.intake import Intake
@@ -13,9 +14,6 @@ from app.journal import Journal
 from app.journal.blobs import Blobs
 from app.rendering import Rendering
 from app.settings import Settings
-
-TENANT = "default"
-"""Tenant of everybody, as long as there are no API keys."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +25,8 @@ class Context:
     rendering: Rendering
     fleet: Fleet
     """Read only: routes look at lanes, they never choose one."""
+    keys: Keys | None
+    """None: nobody needs a key."""
     draining: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when the gateway goes down: streams are cut, uploads refused."""
 

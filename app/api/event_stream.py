@@ -11,11 +11,15 @@ from app.api.cursors import Order, PageCursor, parse_page_cursor, parse_seq
 from app.api.shapes import event_shape
 from app.documents.records import Document, Event
 from app.documents.states import EventKind, PageState
-from app.errors import CursorInvalid, Gone, NotFound
+from app.errors import CursorInvalid, Gone, NotFound, StoreUnavailable
 from app.journal import Journal
 
 BATCH = 100
 """Events or pages read from the journal at a time."""
+POLL_SECONDS = 15.0
+"""Time between two looks at a document that nothing was told of: the safety net of notifications."""
+STORE_RETRY_SECONDS = 1.0
+"""Time between two looks for a store that is away."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +39,10 @@ class EventOrder(Protocol):
         ...
 
     def ready(self) -> AsyncIterator[StreamEvent]:
-        """The events that can be sent now. Raises `NotFound` once the document is deleted."""
+        """The events that can be sent now. Raises `NotFound` once the document is deleted.
+
+        After a `StoreUnavailable` it may be called again: it goes on after the last event that it gave.
+        """
         ...
 
 
@@ -117,21 +124,21 @@ def event_order(order: Order, journal: Journal, document: Document, cursor: str 
     return kind(journal, document, cursor, root_path)
 
 
-async def follow(
-    journal: Journal, document_id: str, order: EventOrder, heartbeat_seconds: float
-) -> AsyncGenerator[StreamEvent | None, None]:
-    """All events from the order's cursor on, as they come; None is a heartbeat after a silence.
+async def follow(journal: Journal, document_id: str, order: EventOrder) -> AsyncGenerator[StreamEvent, None]:
+    """All events from the order's cursor on, as they come. A store that is away is waited for.
 
     Ends after the `end` event, or when the document is deleted.
     """
     with journal.changes.watch(document_id) as watch:
-        try:
-            while True:
+        while True:
+            wait_seconds = POLL_SECONDS
+            try:
                 async for event in order.ready():
                     yield event
                     if event.kind is EventKind.END:
                         return
-                if not await watch.changed(heartbeat_seconds):
-                    yield None
-        except (NotFound, Gone):
-            return
+            except (NotFound, Gone):
+                return
+            except StoreUnavailable:
+                wait_seconds = STORE_RETRY_SECONDS
+            await watch.changed(wait_seconds)

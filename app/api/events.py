@@ -6,11 +6,12 @@ from typing import Annotated
 from fastapi import APIRouter, Header, Query
 from starlette.responses import Response
 
-from app.api.context import TENANT, Context, Ctx
+from app.api.auth import Reader
+from app.api.context import Context, Ctx
 from app.api.cursors import Order
 from app.api.event_stream import EventOrder, event_order, follow
 from app.api.negotiation import preferred
-from app.api.streaming import NDJSON, SSE, CuttableStream, encode
+from app.api.streaming import HEARTBEATS, NDJSON, SSE, CuttableStream, Heartbeat, encode
 from app.documents.records import Document
 
 router = APIRouter(prefix="/documents", tags=["documents"])
@@ -20,6 +21,7 @@ router = APIRouter(prefix="/documents", tags=["documents"])
 async def events(
     document_id: str,
     ctx: Ctx,
+    caller: Reader,
     order: Annotated[Order, Query()] = Order.COMPLETED,
     after: Annotated[str | None, Query(description="cursor: the id of the last event seen")] = None,
     last_event_id: Annotated[str | None, Header()] = None,
@@ -30,7 +32,7 @@ async def events(
     Replays what has happened, from a cursor if one is given, then follows; 204 when nothing is left to come.
     """
     media_type = preferred(accept, (SSE, NDJSON))
-    document = await ctx.journal.document(document_id, TENANT)
+    document = await ctx.journal.document(document_id, caller.tenant)
     # The header wins: a browser reconnects to the same URL, its `after` included, and says there how far it has come.
     cursor = last_event_id or after
     position = event_order(order, ctx.journal, document, cursor or None, ctx.settings.root_path)
@@ -43,5 +45,6 @@ def stream_events(
     ctx: Context, document: Document, position: EventOrder, media_type: str, headers: Mapping[str, str] | None = None
 ) -> Response:
     """The events from `position` on, as a response of `media_type`."""
-    following = follow(ctx.journal, document.id, position, ctx.settings.heartbeat_seconds)
-    return CuttableStream(encode(following, media_type), media_type, ctx.draining, headers)
+    chunks = encode(follow(ctx.journal, document.id, position), media_type)
+    heartbeat = Heartbeat(HEARTBEATS[media_type], ctx.settings.heartbeat_seconds)
+    return CuttableStream(chunks, media_type, ctx.draining, heartbeat, headers)

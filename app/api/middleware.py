@@ -65,6 +65,7 @@ class RequestId:
                 MutableHeaders(scope=message)["X-Request-Id"] = request_id
             await send(message)
 
+        structlog.contextvars.clear_contextvars()  # requests of one connection may share their context
         with structlog.contextvars.bound_contextvars(request_id=request_id):
             await self._app(scope, receive, send_with_id)
 

@@ -8,10 +8,12 @@ from fastapi import APIRouter, Header, Query
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
-from app.api.context import TENANT, Ctx
+from app.api.auth import Reader
+from app.api.context import Ctx
 from app.api.links import next_link
 from app.api.negotiation import preferred
 from app.api.shapes import PageShape, document_link, page_shape
+from app.documents.page_ranges import LAST_PAGE_NUMBER
 from app.documents.records import ImageSpec
 
 router = APIRouter(prefix="/documents", tags=["documents"])
@@ -25,11 +27,12 @@ MAX_IMAGE_PIXELS = 8192
 async def pages(
     document_id: str,
     ctx: Ctx,
-    after: Annotated[int, Query(ge=0, description="page number after which to begin")] = 0,
+    caller: Reader,
+    after: Annotated[int, Query(ge=0, le=LAST_PAGE_NUMBER, description="page number after which to begin")] = 0,
     limit: Annotated[int, Query(ge=1, le=MAX_PAGES_LISTED)] = 100,
 ) -> Response:
     """Pages by number, in every state; the `Link` header leads to the rest."""
-    await ctx.journal.document(document_id, TENANT)
+    await ctx.journal.document(document_id, caller.tenant)
     found = await ctx.journal.pages(document_id, after=after, limit=limit + 1)
     headers = {"Cache-Control": "no-store"}
     if len(found) > limit:
@@ -39,9 +42,9 @@ async def pages(
 
 
 @router.get("/{document_id}/pages/{number}", response_model=PageShape)
-async def page(document_id: str, number: int, ctx: Ctx) -> Response:
+async def page(document_id: str, number: int, ctx: Ctx, caller: Reader) -> Response:
     """Facts and text of one page; `number` is that in the original file."""
-    found = await ctx.journal.page(document_id, number, TENANT)
+    found = await ctx.journal.page(document_id, number, caller.tenant)
     return JSONResponse(page_shape(found), headers={"Cache-Control": "no-store"})
 
 
@@ -50,13 +53,14 @@ async def image(
     document_id: str,
     number: int,
     ctx: Ctx,
+    caller: Reader,
     longest_side: Annotated[int, Query(ge=16, le=MAX_IMAGE_PIXELS, description="pixels")] = IMAGE_PIXELS,
     accept: Annotated[str | None, Header()] = None,
 ) -> Response:
     """The page as the replicas see it, drawn now: JPEG, or PNG by `Accept`."""
     media_type = preferred(accept, ("image/jpeg", "image/png"))
-    document = await ctx.journal.document(document_id, TENANT)
-    await ctx.journal.page(document_id, number, TENANT)
+    document = await ctx.journal.document(document_id, caller.tenant)
+    await ctx.journal.page(document_id, number, caller.tenant)
     spec = ImageSpec(longest_side, media_type)
     async with ctx.blobs.local(document.blob_key) as path:
         drawing = await ctx.rendering.draw(path, document.media_type, number, spec, document.password)
@@ -74,9 +78,9 @@ class _BlobResponse(FileResponse):
 
 
 @router.get("/{document_id}/source", response_class=FileResponse)
-async def source(document_id: str, ctx: Ctx) -> Response:
+async def source(document_id: str, ctx: Ctx, caller: Reader) -> Response:
     """The uploaded bytes, with ranges."""
-    document = await ctx.journal.document(document_id, TENANT)
+    document = await ctx.journal.document(document_id, caller.tenant)
     async with AsyncExitStack() as stack:
         path = await stack.enter_async_context(ctx.blobs.local(document.blob_key))
         response = _BlobResponse(

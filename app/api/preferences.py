@@ -3,7 +3,9 @@
 import re
 import time
 
+from app.api.event_stream import STORE_RETRY_SECONDS
 from app.documents.records import Document
+from app.errors import StoreUnavailable
 from app.journal import Journal
 
 _WAIT = re.compile(r"(?:^|[,;\s])wait\s*=\s*\"?(\d{1,9})\"?(?=$|[,;\s])", re.ASCII | re.IGNORECASE)
@@ -21,13 +23,24 @@ def applied(wait: float | None) -> dict[str, str]:
 
 
 async def wait_for_end(journal: Journal, document: Document, seconds: float | None) -> Document:
-    """The document once it has ended, or as it is after `seconds`. Raises `NotFound` if it is deleted meanwhile."""
+    """The document once it has ended, or as it is after `seconds`.
+
+    A store that is away is waited for too. Raises `StoreUnavailable` if it is still away at the end, and `NotFound` if
+    the document is deleted meanwhile.
+    """
     if seconds is None or document.state.ended:
         return document
     deadline = time.monotonic() + seconds
     with journal.changes.watch(document.id) as watch:
-        document = await journal.document(document.id)
-        while not document.state.ended and (left := deadline - time.monotonic()) > 0:
-            await watch.changed(left)
-            document = await journal.document(document.id)
-    return document
+        while True:
+            patience = left = deadline - time.monotonic()
+            try:
+                document = await journal.document(document.id)
+            except StoreUnavailable:
+                if left <= 0:
+                    raise
+                patience = min(left, STORE_RETRY_SECONDS)
+            else:
+                if document.state.ended or left <= 0:
+                    return document
+            await watch.changed(patience)

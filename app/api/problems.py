@@ -16,6 +16,7 @@ from app.errors import (
     OptionInvalid,
     PagefleetError,
     RequestError,
+    Unauthorized,
 )
 
 MEDIA_TYPE = "application/problem+json"
@@ -23,6 +24,8 @@ MEDIA_TYPE = "application/problem+json"
 
 def problem_response(error: PagefleetError) -> Response:
     headers = {"Cache-Control": "no-store"}
+    if isinstance(error, Unauthorized):
+        headers["WWW-Authenticate"] = "Bearer"
     if "retry_after" in error.extra:
         headers["Retry-After"] = str(error.extra["retry_after"])
     return JSONResponse(error.problem(), error.status, headers, MEDIA_TYPE)

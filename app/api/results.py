@@ -7,7 +7,8 @@ from typing import Annotated
 from fastapi import APIRouter, Header, Query
 from starlette.responses import Response, StreamingResponse
 
-from app.api.context import TENANT, Ctx
+from app.api.auth import Reader
+from app.api.context import Ctx
 from app.api.json_text import json_text
 from app.api.negotiation import preferred
 from app.api.preferences import applied, preferred_wait, wait_for_end
@@ -43,6 +44,7 @@ _MEDIA_TYPES = {
 async def result(
     document_id: str,
     ctx: Ctx,
+    caller: Reader,
     format: Annotated[Format | None, Query()] = None,
     partial: Annotated[bool, Query(description="what is there, in every state")] = False,
     accept: Annotated[str | None, Header()] = None,
@@ -53,7 +55,7 @@ async def result(
         media_type = preferred(accept, tuple(_MEDIA_TYPES.values()))
         format = next(kind for kind, name in _MEDIA_TYPES.items() if name == media_type)
     wait = preferred_wait(prefer, ctx.settings.max_wait_seconds)
-    document = await wait_for_end(ctx.journal, await ctx.journal.document(document_id, TENANT), wait)
+    document = await wait_for_end(ctx.journal, await ctx.journal.document(document_id, caller.tenant), wait)
     if not partial:
         _check_readable(document)
     if format is Format.JSON:

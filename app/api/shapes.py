@@ -1,12 +1,13 @@
 """The JSON shapes of documents, pages, events and lanes, as clients see them."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from typing_extensions import TypedDict  # pydantic takes that of `typing` from Python 3.12 on
 
 from app.documents.progress import progress_of
-from app.documents.records import Document, Event, Page, Warn
+from app.documents.records import Capacity, Document, Event, Outlook, Page, Warn
 from app.errors import Problem
 from app.fleet import LaneView
 
@@ -96,13 +97,39 @@ class LaneShape(TypedDict):
     in_flight: int
 
 
+class CapacityPagesShape(TypedDict):
+    queued: int
+    running: int
+
+
+class CapacityLanesShape(TypedDict):
+    up: int
+    total: int
+
+
+class CapacitySlotsShape(TypedDict):
+    total: int
+    free: int
+
+
+class CapacityShape(TypedDict):
+    pages: CapacityPagesShape
+    pages_per_second: float | None
+    backlog_seconds: float | None
+    lanes: CapacityLanesShape
+    slots: CapacitySlotsShape
+    gateways: int
+    max_queued_pages: int
+
+
 def document_link(document_id: str, root_path: str) -> str:
     """Path of a document, without host."""
     return f"{root_path}/documents/{document_id}"
 
 
-def document_shape(document: Document, root_path: str) -> DocumentShape:
-    counts, progress = document.counts, progress_of(document, datetime.now(UTC))
+def document_shape(document: Document, root_path: str, outlook: Outlook | None = None) -> DocumentShape:
+    """Without an outlook nothing is said of the time before the first page has ended."""
+    counts, progress = document.counts, progress_of(document, datetime.now(UTC), outlook)
     link = document_link(document.id, root_path)
     return {
         "id": document.id,
@@ -186,6 +213,29 @@ def lane_shape(lane: LaneView) -> LaneShape:
         "window": lane.window,
         "in_flight": lane.inflight,
     }
+
+
+def capacity_shape(capacity: Capacity, lanes: Sequence[LaneView], max_queued_pages: int) -> CapacityShape:
+    waiting, rate = capacity.queued + capacity.running, capacity.pages_per_second
+    up = [lane for lane in lanes if lane.state.takes_pages]
+    return {
+        "pages": {"queued": capacity.queued, "running": capacity.running},
+        "pages_per_second": round(rate, 3) if rate else None,
+        "backlog_seconds": _backlog_seconds(waiting, rate),
+        "lanes": {"up": len(up), "total": len(lanes)},
+        "slots": {
+            "total": sum(lane.window for lane in up),
+            "free": sum(max(0, lane.window - lane.inflight) for lane in up),
+        },
+        "gateways": capacity.gateways,
+        "max_queued_pages": max_queued_pages,
+    }
+
+
+def _backlog_seconds(pages: int, pages_per_second: float) -> float | None:
+    if pages == 0:
+        return 0.0
+    return round(pages / pages_per_second, 1) if pages_per_second else None
 
 
 def _warnings(warnings: tuple[Warn, ...]) -> list[WarningShape]:

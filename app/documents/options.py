@@ -14,6 +14,9 @@ MAX_METADATA_BYTES = 4096
 MAX_PRIORITY = 7
 MAX_TTL_SECONDS = 10 * 366 * 86_400
 """Ten years: what is kept longer belongs elsewhere."""
+_NO_TEXT = re.compile("[\0\ud800-\udfff]")
+"""What databases and UTF-8 don't take."""
+_NUL_IN_JSON = re.compile(r"(?<!\\)(\\\\)*\\u0000")  # not behind an odd backslash, where it is six characters
 _PRIORITIES = {str(level): level for level in range(MAX_PRIORITY + 1)}
 
 
@@ -39,6 +42,9 @@ class Options:
         if unknown:
             raise OptionUnknown(f"unknown option {unknown[0]!r}; known: {', '.join(cls.__dataclass_fields__)}")
         given = {name: value for name, value in fields.items() if value != ""}
+        for name, value in given.items():
+            if _NO_TEXT.search(value):
+                raise OptionInvalid(f"{name} holds a character that is no text", option=name)
         return cls(
             pages=given.get("pages"),
             profile=None if given.get("profile") == "auto" else given.get("profile"),
@@ -66,11 +72,14 @@ def _metadata(text: str | None) -> dict[str, Any]:
     try:
         value = json.loads(text)
         # Python reads what is no JSON (NaN, 1e999) or no text (half a surrogate), and nothing after us could write it.
-        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+        written = json.dumps(value, ensure_ascii=False, allow_nan=False)
+        written.encode()
     except (ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):
         raise OptionInvalid("metadata is a JSON object", option="metadata")
+    if _NUL_IN_JSON.search(written):
+        raise OptionInvalid("metadata holds a character that is no text", option="metadata")
     return value
 
 

@@ -7,6 +7,8 @@ from itertools import chain
 from app.errors import PageRangeInvalid, TooManyPages
 
 _PART = re.compile(r"(r?\d{1,9})(?:-(r?\d{1,9}))?", re.ASCII)
+LAST_PAGE_NUMBER = 2**31 - 1
+"""Largest that the journal can hold, or can be asked for."""
 ALL_PAGES = "1-r1"
 
 

@@ -178,6 +178,32 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
+class Outlook:
+    """What lies before a document of which no page has ended."""
+
+    position: int
+    """Documents of its tenant that are served before it, itself included: 1 is next. 0: it has no page in the queue."""
+    pages_ahead: int
+    """Pages of anybody that end until its last, those that are being read now and its own included; estimated."""
+    pages_per_second: float
+    """Of all gateways; 0: not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """All work, and how fast it is done."""
+
+    queued: int
+    """Pages that nobody has claimed."""
+    running: int
+    """Pages that a gateway has claimed."""
+    pages_per_second: float
+    """Of all gateways; 0: not known."""
+    gateways: int
+    """Those that live."""
+
+
+@dataclass(frozen=True, slots=True)
 class ImageSpec:
     """What a profile wants a page image to be."""
 

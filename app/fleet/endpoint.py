@@ -37,7 +37,15 @@ def without_credentials(url: str) -> str:
 class Endpoint:
     """Made in a running loop; `run` is its whole life."""
 
-    def __init__(self, url: str, settings: Settings, *, own: bool, on_change: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        url: str,
+        settings: Settings,
+        *,
+        own: bool,
+        on_change: Callable[[], None],
+        on_capacity: Callable[[], None],
+    ) -> None:
         """`own`: a replica that this gateway started. Raises `StartError` if `url` is no address."""
         self.shown = without_credentials(url)
         self._client = open_client(url, settings.endpoint_api_key)
@@ -55,6 +63,7 @@ class Endpoint:
             fixed_window=settings.lane_window,
             page_seconds=settings.page_seconds,
             on_change=self._changed,
+            on_capacity=on_capacity,
         )
         self.lanes = (lane,)
 

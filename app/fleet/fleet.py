@@ -8,6 +8,7 @@ from app.fleet.attempt import Attempt
 from app.fleet.choice import least_loaded
 from app.fleet.endpoint import Endpoint
 from app.fleet.lane import Lane, LaneView
+from app.fleet.shares import Rivals, Shares
 from app.settings import Settings
 
 Serves = Callable[[str], bool]
@@ -22,6 +23,7 @@ class Fleet:
         self._endpoints: dict[str, Endpoint] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._callbacks: list[Callable[[], None]] = []
+        self._shares: Shares | None = None
 
     async def start(self) -> None:
         """Add the endpoints of the settings and begin to probe them. Raises `StartError` if one is no valid URL."""
@@ -42,7 +44,7 @@ class Fleet:
         Raises `StartError` if it is no valid URL.
         """
         if url not in self._endpoints:
-            endpoint = Endpoint(url, self._settings, own=own, on_change=self._changed)
+            endpoint = Endpoint(url, self._settings, own=own, on_change=self._changed, on_capacity=self.reshare)
             self._endpoints[url] = endpoint
             task = asyncio.create_task(endpoint.run(), name=f"probe {endpoint.shown}")
             self._tasks.add(task)
@@ -63,6 +65,17 @@ class Fleet:
         if endpoint := self._endpoints.get(url):
             endpoint.up()
 
+    def share_with(self, rivals: Rivals, pool_of: Callable[[str], str | None]) -> None:
+        """Other gateways use the lanes too. `pool_of` names the pool of a model's lanes, None where it has none."""
+        self._shares = Shares(rivals, pool_of)
+        self.reshare()
+
+    def reshare(self) -> None:
+        """Divide the lanes again; to be called when the rivals, or what they want, may have changed."""
+        if self._shares is not None:
+            self._shares.deal(self._lanes())
+            self._changed()
+
     def lanes(self) -> list[LaneView]:
         return [lane.view() for lane in self._lanes()]
 
@@ -71,11 +84,15 @@ class Fleet:
         return {lane.model for lane in self._lanes() if lane.model is not None}
 
     def has_lanes(self, serves: Serves, avoid: Collection[str] = ()) -> bool:
-        """Whether any lane that serves takes pages, be it full; those whose ids are in `avoid` don't count."""
+        """Whether a lane that serves takes pages of this gateway, be it full; lanes in `avoid` don't count."""
         return any(lane.allowed for lane in self._serving(serves) if lane.id not in avoid)
 
+    def capacity(self, serves: Serves) -> int:
+        """Attempts that all gateways together may have in flight now on the lanes that serve."""
+        return sum(lane.capacity for lane in self._serving(serves))
+
     def window(self, serves: Serves) -> int:
-        """Attempts that the lanes which serve may have in flight now, together."""
+        """Attempts that this gateway may have in flight now on the lanes that serve."""
         return sum(lane.allowed for lane in self._serving(serves))
 
     def free_slots(self, serves: Serves) -> int:
@@ -87,10 +104,15 @@ class Fleet:
         """Take a slot of the least-loaded lane that serves; None if none is free.
 
         `avoid` holds ids of lanes not to use. The attempt holds its slot until its `with` block ends, or `release`.
+        A gateway whose shares have shrunk to nothing may have one attempt in flight all the same: what it has claimed
+        must end.
         """
         now = time.monotonic()
-        free = [lane for lane in self._serving(serves) if lane.id not in avoid and lane.free(now)]
-        lane = least_loaded(free, now)
+        serving = list(self._serving(serves))
+        free = [lane for lane in serving if lane.free(now)]
+        if not free and not any(lane.allowed or lane.inflight for lane in serving):
+            free = [lane for lane in serving if lane.takes_one(now)]
+        lane = least_loaded([lane for lane in free if lane.id not in avoid], now)
         return None if lane is None else Attempt(lane)
 
     def on_change(self, callback: Callable[[], None]) -> None:

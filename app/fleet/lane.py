@@ -74,7 +74,10 @@ class LaneView:
 
 
 class Lane:
-    """One replica; lives in the event loop. `on_change` is called when a slot may have become free."""
+    """One replica; lives in the event loop.
+
+    `on_change` is called when a slot may have become free, `on_capacity` when `capacity` may have changed.
+    """
 
     def __init__(
         self,
@@ -87,6 +90,7 @@ class Lane:
         fixed_window: int | None,
         page_seconds: float,
         on_change: Callable[[], None],
+        on_capacity: Callable[[], None],
     ) -> None:
         """`shown` is the endpoint without credentials, `client` its HTTP client, `page_seconds` an attempt's time."""
         self.id = lane_id(endpoint, rank)
@@ -102,7 +106,9 @@ class Lane:
         self.health = Health(self._entered, slow_start=not own)
         self._fixed_window = fixed_window
         self._stated_slots: int | None = None
+        self._share: int | None = None
         self._on_change = on_change
+        self._on_capacity = on_capacity
         self._full_until = 0.0
         self._charges: deque[float] = deque()
         self._steps: float | None = None
@@ -111,15 +117,33 @@ class Lane:
         self._inflight_gauge = metrics.LANE_INFLIGHT.labels(self.id)
         self._window_gauge = metrics.LANE_WINDOW.labels(self.id)
         self._window_gauge.set(self.window)
+        self._share_gauge = metrics.LANE_SHARE.labels(self.id)
+        self._share_gauge.set(self.window)
 
     @property
     def window(self) -> int:
         return self._fixed_window or self._stated_slots or DEFAULT_WINDOW
 
     @property
+    def capacity(self) -> int:
+        """Attempts that all gateways together may have in flight now, but for slow starts and half-open lanes."""
+        return self.window if self.health.state.takes_pages else 0
+
+    @property
+    def share(self) -> int | None:
+        """Slots of the window that are this gateway's; None: all."""
+        return self._share
+
+    @share.setter
+    def share(self, slots: int | None) -> None:
+        self._share = slots
+        self._share_gauge.set(self.window if slots is None else slots)
+
+    @property
     def allowed(self) -> int:
-        """Attempts that it may have in flight now."""
-        return self.health.allowed(self.window)
+        """Attempts that this gateway may have in flight now."""
+        allowed = self.health.allowed(self.window)
+        return allowed if self._share is None else min(allowed, self._share)
 
     @property
     def stall_seconds(self) -> float:
@@ -131,6 +155,10 @@ class Lane:
     def free(self, now: float) -> int:
         """Attempts that may be added."""
         return 0 if now < self._full_until else max(0, self.allowed - len(self.inflight))
+
+    def takes_one(self, now: float) -> bool:
+        """Whether an attempt may be added, were the lane not shared."""
+        return now >= self._full_until and len(self.inflight) < self.health.allowed(self.window)
 
     def charged(self, now: float) -> int:
         while self._charges and self._charges[0] <= now:
@@ -202,6 +230,7 @@ class Lane:
     def scraped(self, scrape: Scrape) -> None:
         """Take in a reading of the replica's metrics; an empty one if they could not be read."""
         now = time.monotonic()
+        window = self.window
         if scrape.slots is not None:
             self._stated_slots = scrape.slots
             self.health.slow_start = False
@@ -209,7 +238,10 @@ class Lane:
             self._stepped_at = now
         self._steps = scrape.steps
         self.foreign.scraped(None if self.own else scrape.requests, len(self.inflight))
-        self._window_gauge.set(self.window)
+        if self.window != window:
+            self._window_gauge.set(self.window)
+            self.share = self._share
+            self._on_capacity()
 
     def end_stalled(self) -> None:
         """Fail the attempts that were silent for too long while the engine did not step, or can't be seen to."""
@@ -223,7 +255,7 @@ class Lane:
     def remove(self) -> None:
         """No new attempts; its series end."""
         self.health.removed()
-        for gauge in (metrics.LANE_UP, metrics.LANE_INFLIGHT, metrics.LANE_WINDOW):
+        for gauge in (metrics.LANE_UP, metrics.LANE_INFLIGHT, metrics.LANE_WINDOW, metrics.LANE_SHARE):
             gauge.remove_by_labels({"lane": self.id})
         for counter in (metrics.ATTEMPTS, metrics.LANE_TRANSITIONS):
             counter.remove_by_labels({"lane": self.id})
@@ -237,4 +269,5 @@ class Lane:
         level("lane state", lane=self.id, endpoint=self.endpoint, state=state.value, reason=reason)
         metrics.LANE_TRANSITIONS.labels(self.id, state.value).inc()
         self._up_gauge.set(state.takes_pages)
+        self._on_capacity()
         self._on_change()

@@ -15,3 +15,5 @@ class Upload:
     content_disposition: str | None = None
     content_length: int | None = None
     """None for a chunked body; only ever used to refuse early."""
+    idempotency_key: str | None = None
+    """Value of the `Idempotency-Key` header."""

@@ -1,6 +1,5 @@
 """Documents that their user cancels or deletes."""
 
-from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import Row, insert, update
@@ -39,7 +38,7 @@ class Cancels:
         return str(document.blob_key)
 
     def _stop(self, transaction: Transaction, document: Row[Any]) -> Row[Any]:
-        now = datetime.now(UTC)
+        now = transaction.now
         cancel_rest(transaction, self._changes, document, now)
         transaction.run(insert(events).values(document_id=document.id, seq=document.seq + 1, kind=EventKind.END))
         transaction.after(DOCUMENTS_ENDED.labels(DocumentState.CANCELLED).inc)

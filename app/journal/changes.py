@@ -1,9 +1,10 @@
-"""Wake-ups inside this process: what changed in the journal, told once it is durable."""
+"""Wake-ups: what changed in the journal, told once it is durable, in this process and by a relay in others."""
 
 import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Protocol
 
 
 class Watch:
@@ -26,6 +27,16 @@ class Watch:
         self._event.set()
 
 
+class Relay(Protocol):
+    """Tells other gateways what changed; they call `Changes.hear_…`. Never blocks."""
+
+    def tell_changed(self, document_id: str) -> None: ...
+
+    def tell_cancelled(self, document_id: str) -> None: ...
+
+    def tell_queued(self) -> None: ...
+
+
 class Changes:
     """Who wants to know what. Everything is called in the event loop, after the transaction is durable."""
 
@@ -33,6 +44,8 @@ class Changes:
         self._watches: defaultdict[str, set[Watch]] = defaultdict(set)
         self._on_queued: list[Callable[[], None]] = []
         self._on_cancelled: list[Callable[[str], None]] = []
+        self._on_doubt: list[Callable[[], None]] = []
+        self.relay: Relay | None = None
 
     @contextmanager
     def watch(self, document_id: str) -> Iterator[Watch]:
@@ -46,6 +59,11 @@ class Changes:
             if not self._watches[document_id]:
                 del self._watches[document_id]
 
+    @property
+    def watched(self) -> list[str]:
+        """Ids of the documents that are watched."""
+        return list(self._watches)
+
     def on_queued(self, callback: Callable[[], None]) -> None:
         """Call `callback` whenever pages have become claimable."""
         self._on_queued.append(callback)
@@ -54,14 +72,47 @@ class Changes:
         """Call `callback` with the id of a document that was cancelled, deleted or stopped by a page's error."""
         self._on_cancelled.append(callback)
 
+    def on_doubt(self, callback: Callable[[], None]) -> None:
+        """Call `callback` when this gateway was away for so long that others may have taken its claims over."""
+        self._on_doubt.append(callback)
+
+    # told by transactions of this process
+
     def changed(self, document_id: str) -> None:
+        self.hear_changed(document_id)
+        if self.relay is not None:
+            self.relay.tell_changed(document_id)
+
+    def queued(self) -> None:
+        self.hear_queued()
+        if self.relay is not None:
+            self.relay.tell_queued()
+
+    def cancelled(self, document_id: str) -> None:
+        self.hear_cancelled(document_id)
+        if self.relay is not None:
+            self.relay.tell_cancelled(document_id)
+
+    # heard from others
+
+    def hear_changed(self, document_id: str) -> None:
         for watch in self._watches.get(document_id, ()):
             watch.wake()
 
-    def queued(self) -> None:
+    def hear_queued(self) -> None:
         for callback in self._on_queued:
             callback()
 
-    def cancelled(self, document_id: str) -> None:
+    def hear_cancelled(self, document_id: str) -> None:
         for callback in self._on_cancelled:
             callback(document_id)
+
+    def hear_gap(self) -> None:
+        """Something may have been missed: wake everybody."""
+        for document_id in self.watched:
+            self.hear_changed(document_id)
+        self.hear_queued()
+
+    def doubt(self) -> None:
+        for callback in self._on_doubt:
+            callback()

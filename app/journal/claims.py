@@ -2,21 +2,21 @@
 
 from collections import Counter, defaultdict, deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Row, Select, bindparam, func, select, update
 
 from app.documents.fairness import TENANT_STRIDE, stride
+from app.documents.page_ranges import LAST_PAGE_NUMBER
 from app.documents.records import Claim
 from app.documents.states import DocumentState, PageState
 from app.journal.database import Transaction
+from app.journal.locks import lock_documents
 from app.journal.rows import claim_of
 from app.journal.tables import documents, is_queued, pages, tenants
-from app.journal.turns import claimable, lock_tenants, lock_turns
-from app.telemetry.metrics import PAGES_QUEUED
+from app.journal.turns import Turns, is_due
 
-_LAST_PAGE_NUMBER = 2**31 - 1
 _PEERS = pages.alias("peers")
 _PAGE_COLUMNS = (
     pages.c.document_id,
@@ -36,9 +36,8 @@ _MOVE_TENANT = update(tenants).where(tenants.c.name == bindparam("key"))
 class Claims:
     """Claims of one gateway, `owner`."""
 
-    def __init__(self, owner: str, claim_seconds: float) -> None:
+    def __init__(self, owner: str) -> None:
         self._owner = owner
-        self._claim_time = timedelta(seconds=claim_seconds)
 
     def claim(
         self, transaction: Transaction, limit: int, profiles: Sequence[str], without: Collection[str]
@@ -47,20 +46,19 @@ class Claims:
 
         The cost depends on `limit`, not on how many pages or documents wait.
         """
-        now = datetime.now(UTC)
-        condition = claimable(profiles, without, now)
-        tenant_rows = lock_tenants(transaction, condition, limit)
-        turns = lock_turns(transaction, tenant_rows, condition, limit)
-        due = _lock_due_pages(transaction, turns, now)
-        claims = [claim_of(turn, due[turn.id].popleft(), profiles[0]) for turn in turns if due[turn.id]]
-        self._take_pages(transaction, claims, now)
-        document_moves = _document_moves(claims, turns, now)
+        turns = Turns(transaction, profiles, without, limit)
+        tenant_rows = turns.lock_tenants()
+        order = turns.in_order(tenant_rows)
+        rows = {row.id: row for row in lock_documents(transaction, set(order))}
+        due = _lock_due_pages(transaction, Counter(order))
+        claims = [claim_of(rows[key], due[key].popleft(), profiles[0]) for key in order if due[key]]
+        self._take_pages(transaction, claims)
+        document_moves = _document_moves(claims, rows, transaction.now)
         transaction.run_many(_MOVE_DOCUMENT, document_moves)
         transaction.run_many(_MOVE_TENANT, _tenant_moves(claims, tenant_rows, document_moves))
-        transaction.after(lambda: PAGES_QUEUED.dec(len(claims)))
         return claims
 
-    def _take_pages(self, transaction: Transaction, claims: Iterable[Claim], now: datetime) -> None:
+    def _take_pages(self, transaction: Transaction, claims: Iterable[Claim]) -> None:
         transaction.run_many(
             _TAKE_PAGE,
             [
@@ -70,23 +68,20 @@ class Claims:
                     "state": PageState.RUNNING,
                     "claim_number": claim.number,
                     "claim_owner": self._owner,
-                    "claim_expires_at": now + self._claim_time,
                 }
                 for claim in claims
             ],
         )
 
 
-def _lock_due_pages(
-    transaction: Transaction, turns: Sequence[Row[Any]], now: datetime
-) -> Mapping[str, deque[Row[Any]]]:
+def _lock_due_pages(transaction: Transaction, shares: Mapping[str, int]) -> Mapping[str, deque[Row[Any]]]:
     """By document, as many of its first due pages as it has turns."""
     ids_by_share: defaultdict[int, list[str]] = defaultdict(list)
-    for document_id, share in Counter(turn.id for turn in turns).items():
+    for document_id, share in shares.items():
         ids_by_share[share].append(document_id)
     found: defaultdict[str, deque[Row[Any]]] = defaultdict(deque)
     for share, ids in ids_by_share.items():
-        for row in transaction.rows(_first_due_pages(ids, share, now)):
+        for row in transaction.rows(_first_due_pages(ids, share, transaction.now)):
             found[row.document_id].append(row)
     return found
 
@@ -95,7 +90,7 @@ def _first_due_pages(ids: Sequence[str], share: int, now: datetime) -> Select[An
     """The first `share` due pages of each document, read through the index of queued pages only."""
     last = (
         select(_PEERS.c.number)
-        .where(_PEERS.c.document_id == documents.c.id, is_queued(_PEERS), _PEERS.c.not_before <= now)
+        .where(_PEERS.c.document_id == documents.c.id, is_queued(_PEERS), is_due(_PEERS, now))
         .order_by(_PEERS.c.number)
         .limit(1)
         .offset(share - 1)
@@ -104,18 +99,17 @@ def _first_due_pages(ids: Sequence[str], share: int, now: datetime) -> Select[An
     return (
         select(*_PAGE_COLUMNS)
         .join(documents)
-        .where(documents.c.id.in_(ids), is_queued(pages), pages.c.not_before <= now)
-        .where(pages.c.number <= func.coalesce(last, _LAST_PAGE_NUMBER))
+        .where(documents.c.id.in_(ids), is_queued(pages), is_due(pages, now))
+        .where(pages.c.number <= func.coalesce(last, LAST_PAGE_NUMBER))
         .order_by(pages.c.document_id, pages.c.number)
         .with_for_update(of=pages, skip_locked=True)
     )
 
 
-def _document_moves(claims: Sequence[Claim], turns: Iterable[Row[Any]], now: datetime) -> list[dict[str, Any]]:
+def _document_moves(claims: Sequence[Claim], rows: Mapping[str, Row[Any]], now: datetime) -> list[dict[str, Any]]:
     """New values of each document that gave pages."""
     taken = Counter(claim.document_id for claim in claims)
     profiles = {claim.document_id: claim.profile for claim in claims}
-    rows = {turn.id: turn for turn in turns}
     return [
         {
             "key": key,

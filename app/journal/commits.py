@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Row, bindparam, insert, select, tuple_, update
@@ -13,7 +13,7 @@ from app.documents.states import DocumentState, EventKind, OnPageError, PageStat
 from app.errors import DocumentFailed, Problem
 from app.journal.changes import Changes
 from app.journal.database import Transaction
-from app.journal.locks import lock_tenant
+from app.journal.locks import lock_documents, lock_tenants
 from app.journal.rows import count_values, counts_of, end_values, outcome_values
 from app.journal.stops import cancel_rest
 from app.journal.tables import documents, events, pages
@@ -105,10 +105,10 @@ class Commits:
 
         Locks documents, then pages; before them the tenants whose pages may be cancelled.
         """
-        now = datetime.now(UTC)
-        for tenant in sorted({commit[0].tenant for commit in group if _stops(commit)}):
-            lock_tenant(transaction, tenant)
-        by_id = _lock_documents(transaction, {claim.document_id for claim, _ in group})
+        now = transaction.now
+        if stopping := {commit[0].tenant for commit in group if _stops(commit)}:
+            lock_tenants(transaction, stopping)
+        by_id = {row.id: _Step(row) for row in lock_documents(transaction, {claim.document_id for claim, _ in group})}
         fences = self._lock_fences(transaction, {claim.key for claim, _ in group})
         accepted = [_accept(commit, by_id, fences) for commit in group]
         steps = [step for step in by_id.values() if step.commits]
@@ -147,13 +147,6 @@ class Commits:
             self._changes.changed(step.row.id)
 
 
-def _lock_documents(transaction: Transaction, ids: Collection[str]) -> dict[str, _Step]:
-    rows = transaction.rows(
-        select(documents).where(documents.c.id.in_(ids)).order_by(documents.c.id).with_for_update(key_share=True)
-    )
-    return {row.id: _Step(row) for row in rows}
-
-
 def _accept(commit: Commit, steps: dict[str, _Step], fences: set[Fence]) -> bool:
     claim, _ = commit
     fence = (*claim.key, claim.number)
@@ -173,7 +166,6 @@ def _end_pages(transaction: Transaction, steps: Iterable[_Step], now: datetime) 
                 "key_number": claim.page,
                 "claim_number": claim.number + 1,
                 "claim_owner": None,
-                "claim_expires_at": None,
                 "seq": seq,
                 "ended_at": now,
                 **outcome_values(outcome),

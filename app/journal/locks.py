@@ -1,29 +1,49 @@
-"""Rows locked in the order that holds everywhere: tenant, document, pages."""
+"""Rows locked in the order that holds everywhere: tenants, documents, pages; of a kind by their key."""
 
+from collections.abc import Collection, Sequence
 from typing import Any
 
-from sqlalchemy import Row, insert, select
+from sqlalchemy import Row, Select, select
 
-from app.journal.absence import absence, tombstone_of
+from app.journal.absence import absence, is_document_id, tombstone_of
 from app.journal.database import Transaction
 from app.journal.tables import documents, tenants
 
 
 def lock_tenant(transaction: Transaction, name: str) -> Row[Any]:
     """The tenant's row, which is made at its first use."""
-    statement = select(tenants).where(tenants.c.name == name).with_for_update(key_share=True)
-    new = insert(tenants).values(name=name).returning(*tenants.c)
-    return transaction.one_or_none(statement) or transaction.one(new)
+    (row,) = lock_tenants(transaction, {name}) or _make_tenant(transaction, name)
+    return row
+
+
+def _make_tenant(transaction: Transaction, name: str) -> Sequence[Row[Any]]:
+    transaction.insert_if_absent(tenants, {"name": name})
+    return lock_tenants(transaction, {name})
+
+
+def lock_tenants(transaction: Transaction, names: Collection[str] | Select[Any]) -> Sequence[Row[Any]]:
+    """The tenants' rows by name; `names` may be a query for them."""
+    return transaction.rows(
+        select(tenants).where(tenants.c.name.in_(names)).order_by(tenants.c.name).with_for_update(key_share=True)
+    )
 
 
 def lock_document(transaction: Transaction, document_id: str) -> Row[Any] | None:
     """The caller has locked the document's tenant, or never will."""
-    statement = select(documents).where(documents.c.id == document_id).with_for_update(key_share=True)
-    return transaction.one_or_none(statement)
+    return next(iter(lock_documents(transaction, {document_id})), None)
+
+
+def lock_documents(transaction: Transaction, ids: Collection[str]) -> Sequence[Row[Any]]:
+    """The documents' rows by id. The caller has locked their tenants, or never will."""
+    return transaction.rows(
+        select(documents).where(documents.c.id.in_(ids)).order_by(documents.c.id).with_for_update(key_share=True)
+    )
 
 
 def lock_owned(transaction: Transaction, document_id: str, tenant: str | None) -> tuple[Row[Any], Row[Any]]:
     """The rows of the tenant and of its document; raises `NotFound` and `Gone`."""
+    if not is_document_id(document_id):
+        raise absence([])
     owner = transaction.scalar(select(documents.c.tenant).where(documents.c.id == document_id))
     if owner is not None and tenant in (None, owner):
         tenant_row = lock_tenant(transaction, owner)

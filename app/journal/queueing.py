@@ -4,10 +4,12 @@ from typing import Any
 
 from sqlalchemy import Row, func, select, update
 
+from app.documents.drain_rate import seconds_to_drain
 from app.documents.fairness import TENANT_STRIDE, joining_pass, stride
 from app.documents.states import PageState
 from app.errors import QueueFull
 from app.journal.database import Transaction
+from app.journal.peers import Peers
 from app.journal.tables import DOCUMENT_HAS_QUEUED, TENANT_HAS_QUEUED, documents, pages, tenants
 
 QUEUE_DEPTH = select(func.coalesce(func.sum(tenants.c.pages_queued), 0)).where(TENANT_HAS_QUEUED)
@@ -15,15 +17,23 @@ QUEUED_AGAIN = {
     "state": PageState.QUEUED,
     "claim_number": pages.c.claim_number + 1,
     "claim_owner": None,
-    "claim_expires_at": None,
 }
 """Columns of a page that goes back into the queue."""
 
 
-def refuse_if_full(transaction: Transaction, count: int, max_queued_pages: int) -> None:
-    """Raises `QueueFull` where `count` more pages are too many."""
-    if transaction.scalar(QUEUE_DEPTH) + count > max_queued_pages:
-        raise QueueFull(limit=max_queued_pages)
+class QueueLimit:
+    """How many pages may wait to be read."""
+
+    def __init__(self, max_pages: int, peers: Peers) -> None:
+        self._max_pages = max_pages
+        self._peers = peers
+
+    def refuse_if_full(self, transaction: Transaction, count: int) -> None:
+        """Raises `QueueFull`, with the time until there will be room, where `count` more pages are too many."""
+        excess = transaction.scalar(QUEUE_DEPTH) + count - self._max_pages
+        if excess > 0:
+            seconds = seconds_to_drain(excess, self._peers.pages_per_second)
+            raise QueueFull(limit=self._max_pages, retry_after=seconds)
 
 
 def count_queued(transaction: Transaction, tenant: Row[Any], count: int) -> None:

@@ -1,14 +1,17 @@
 """Reads: one statement each for what is there, on connections that never wait for a writer."""
 
+from collections.abc import Collection
 from contextlib import suppress
 from uuid import UUID
 
 from sqlalchemy import ColumnElement, and_, select, true
 
+from app.documents.page_ranges import LAST_PAGE_NUMBER
 from app.documents.records import Document, Event, Page
 from app.documents.states import DocumentState
 from app.errors import CursorInvalid, Gone, NotFound
-from app.journal.absence import absence, tombstone_of
+from app.journal.absence import absence, is_document_id, tombstone_of
+from app.journal.blobs import document_id_of
 from app.journal.database import Database
 from app.journal.queueing import QUEUE_DEPTH
 from app.journal.rows import PAGE_COLUMNS, document_of, event_of, page_of
@@ -27,6 +30,8 @@ class Reads:
 
     async def document(self, document_id: str, tenant: str | None) -> Document:
         """Raises `NotFound`, also for another tenant's document, and `Gone`."""
+        if not is_document_id(document_id):
+            raise absence([])
         rows = await self._database.read(select(documents).where(documents.c.id == document_id, _owned_by(tenant)))
         if not rows:
             raise await self._absence(document_id, tenant)
@@ -67,13 +72,10 @@ class Reads:
 
     async def page(self, document_id: str, number: int, tenant: str | None) -> Page:
         """Raises `NotFound`, also for a page that was not asked for, and `Gone`."""
-        rows = await self._database.read(
-            select(*PAGE_COLUMNS)
-            .join(documents)
-            .where(pages.c.document_id == document_id, pages.c.number == number, _owned_by(tenant))
-        )
-        if not rows:
-            await self.document(document_id, tenant)
+        await self.document(document_id, tenant)
+        same_page = (pages.c.document_id == document_id, pages.c.number == min(number, LAST_PAGE_NUMBER))
+        rows = await self._database.read(select(*PAGE_COLUMNS).where(*same_page))
+        if not rows or rows[0].number != number:
             raise NotFound("the document has no such page, or it was not asked for")
         return page_of(rows[0])
 
@@ -81,8 +83,10 @@ class Reads:
         (row,) = await self._database.read(QUEUE_DEPTH)
         return int(row[0])
 
-    async def blob_keys(self) -> set[str]:
-        return {row.blob_key for row in await self._database.read(select(documents.c.blob_key))}
+    async def orphans(self, keys: Collection[str]) -> set[str]:
+        ids = [document_id_of(key) for key in keys]
+        rows = await self._database.read(select(documents.c.blob_key).where(documents.c.id.in_(ids)))
+        return set(keys) - {row.blob_key for row in rows}
 
 
 def _owned_by(tenant: str | None) -> ColumnElement[bool]:

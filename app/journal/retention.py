@@ -1,13 +1,14 @@
 """Documents that are erased: by their user, or when their time to live is over."""
 
 from collections.abc import Collection, Iterable, Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from sqlalchemy import Row, delete, insert, select
 
 from app.journal.changes import Changes
 from app.journal.database import Transaction
+from app.journal.idempotency import forget_expired
 from app.journal.tables import documents, events, pages, tombstones
 
 TOMBSTONE_TIME = timedelta(days=7)
@@ -34,8 +35,9 @@ def sweep(transaction: Transaction, changes: Changes, limit: int) -> list[str]:
 
     Fewer where they have many pages. A tombstone takes the place of each; those whose time is over are removed.
     """
-    now = datetime.now(UTC)
+    now = transaction.now
     transaction.run(delete(tombstones).where(tombstones.c.expires_at <= now))
+    forget_expired(transaction)
     expired = transaction.rows(
         select(documents.c.id, documents.c.tenant, documents.c.blob_key, documents.c.pages_total)
         .where(documents.c.expires_at <= now)

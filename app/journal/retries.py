@@ -1,6 +1,5 @@
 """Documents whose failed pages are tried again."""
 
-from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import Row, delete, or_, select, update
@@ -11,10 +10,9 @@ from app.errors import NotRetryable
 from app.journal.changes import Changes
 from app.journal.database import Transaction
 from app.journal.locks import lock_owned
-from app.journal.queueing import QUEUED_AGAIN, refuse_if_full, requeue
+from app.journal.queueing import QUEUED_AGAIN, QueueLimit, requeue
 from app.journal.rows import document_of, outcome_values
 from app.journal.tables import EPOCH, events, pages
-from app.telemetry.metrics import PAGES_QUEUED
 
 _UNREAD = outcome_values(PageOutcome(PageState.QUEUED))
 
@@ -22,9 +20,9 @@ _UNREAD = outcome_values(PageOutcome(PageState.QUEUED))
 class Retries:
     """Puts back into the queue what ended unread, if its user did not want that."""
 
-    def __init__(self, changes: Changes, max_queued_pages: int) -> None:
+    def __init__(self, changes: Changes, limit: QueueLimit) -> None:
         self._changes = changes
-        self._max_queued_pages = max_queued_pages
+        self._limit = limit
 
     def retry(self, transaction: Transaction, document_id: str, tenant: str | None) -> Document:
         """The document, queued again if it had ended. Raises `NotFound`, `Gone`, `NotRetryable`, `QueueFull`.
@@ -34,7 +32,7 @@ class Retries:
         """
         tenant_row, document = lock_owned(transaction, document_id, tenant)
         count = _count(document)
-        refuse_if_full(transaction, count, self._max_queued_pages)
+        self._limit.refuse_if_full(transaction, count)
         _take_events_back(transaction, document_id)
         _queue_pages(transaction, document_id)
         row = requeue(
@@ -50,7 +48,6 @@ class Retries:
             expires_at=None,
             error=None,
         )
-        transaction.after(lambda: PAGES_QUEUED.inc(count))
         transaction.after(lambda: self._changes.changed(document_id))
         transaction.after(self._changes.queued)
         return document_of(row)
@@ -80,8 +77,6 @@ def _queue_pages(transaction: Transaction, document_id: str) -> None:
         update(pages)
         .where(pages.c.document_id == document_id, pages.c.state.in_([PageState.FAILED, PageState.CANCELLED]))
         .values(
-            _UNREAD
-            | QUEUED_AGAIN
-            | {"queued_at": datetime.now(UTC), "not_before": EPOCH, "seq": None, "ended_at": None}
+            _UNREAD | QUEUED_AGAIN | {"queued_at": transaction.now, "not_before": EPOCH, "seq": None, "ended_at": None}
         )
     )

@@ -13,7 +13,7 @@ from app.journal.tables import pages
 PAGE_COLUMNS = [
     column
     for column in pages.c
-    if column.name not in ("queued_at", "not_before", "claim_number", "claim_owner", "claim_expires_at", "lane_deaths")
+    if column.name not in ("queued_at", "not_before", "claim_number", "claim_owner", "lane_deaths")
 ]
 
 
@@ -116,13 +116,12 @@ def claim_of(document: Row[Any], page: Row[Any], profile: str) -> Claim:
 
 
 def document_values(new: NewDocument, now: datetime) -> dict[str, Any]:
-    """Columns of a new document, all of whose pages are queued; its pass is still to be set."""
+    """Columns of a new document, none of whose pages is in the queue yet."""
     columns = {name: getattr(new, name) for name in NewDocument.__dataclass_fields__ if name != "pages"}
     return {
         **columns,
         "warnings": [asdict(warning) for warning in new.warnings],
         "pages_total": len(new.pages),
-        "pages_queued": len(new.pages),
         "seq": 1,
         "created_at": now,
     }

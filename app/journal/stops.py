@@ -9,7 +9,7 @@ from app.documents.states import PageState
 from app.journal.changes import Changes
 from app.journal.database import Transaction
 from app.journal.tables import pages, tenants
-from app.telemetry.metrics import PAGES_ENDED, PAGES_QUEUED
+from app.telemetry.metrics import PAGES_ENDED
 
 
 def cancel_rest(transaction: Transaction, changes: Changes, document: Row[Any], now: datetime) -> None:
@@ -24,7 +24,6 @@ def cancel_rest(transaction: Transaction, changes: Changes, document: Row[Any], 
             state=PageState.CANCELLED,
             claim_number=pages.c.claim_number + 1,
             claim_owner=None,
-            claim_expires_at=None,
             ended_at=now,
         )
     )
@@ -35,7 +34,6 @@ def cancel_rest(transaction: Transaction, changes: Changes, document: Row[Any], 
     )
 
     def announce() -> None:
-        PAGES_QUEUED.dec(document.pages_queued)
         PAGES_ENDED.labels(PageState.CANCELLED, "").inc(cancelled)
         changes.cancelled(document.id)
 

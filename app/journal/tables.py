@@ -3,6 +3,8 @@
     tenants ──< documents ──< pages
                          └──< events
         └──< tombstones
+        └──< idempotency_keys
+    gateways
 
 Locks are taken in this order everywhere: tenant, document, pages by number.
 """
@@ -116,8 +118,7 @@ pages = Table(
     Column("queued_at", UtcMicroseconds, nullable=False),
     Column("not_before", UtcMicroseconds, nullable=False, server_default="0"),
     _count("claim_number"),
-    Column("claim_owner", String),
-    Column("claim_expires_at", UtcMicroseconds),
+    Column("claim_owner", String),  # a gateway; the claim is void once the gateway has no row
     _count("attempts"),
     _count("lane_deaths"),
     Column("source", String),
@@ -157,9 +158,37 @@ tombstones = Table(
     Column("expires_at", UtcMicroseconds, nullable=False),
 )
 
+# What a POST with an `Idempotency-Key` made, or, with an owner, is making.
+idempotency_keys = Table(
+    "idempotency_keys",
+    metadata,
+    Column("tenant", ForeignKey("tenants.name"), primary_key=True),
+    Column("key", String, primary_key=True),
+    # Like a claim, a reservation is void once its owner has no row in `gateways`; null: answered.
+    Column("owner", String),
+    _count("number"),
+    Column("fingerprint", String),
+    Column("results", JSON, nullable=False),
+    Column("expires_at", UtcMicroseconds, nullable=False),
+)
+
+# Gateways that live, as far as the others know: each counts its `beat` up, and one that stands still is dead. Clocks,
+# which jump and differ, say nothing here.
+gateways = Table(
+    "gateways",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("beat", BigInteger, nullable=False, server_default="0"),
+    Column("wants", JSON, nullable=False),
+    Column("pages_per_second", Float, nullable=False, server_default="0"),
+)
+
 # A partial index serves only queries that repeat its condition literally: hence no bound parameters here.
 TENANT_HAS_QUEUED = tenants.c.pages_queued > literal(0, literal_execute=True)
 DOCUMENT_HAS_QUEUED = documents.c.pages_queued > literal(0, literal_execute=True)
+
+
+IS_CLAIMED = pages.c.claim_owner.is_not(None)
 
 
 def is_queued(table: FromClause) -> ColumnElement[bool]:
@@ -183,14 +212,25 @@ Index(
     postgresql_where=DOCUMENT_HAS_QUEUED,
 )
 Index(
+    "ix_documents_claimable_by_profile",
+    documents.c.tenant,
+    documents.c.profile,
+    documents.c.pass_,
+    documents.c.id,
+    sqlite_where=DOCUMENT_HAS_QUEUED,
+    postgresql_where=DOCUMENT_HAS_QUEUED,
+)
+Index(
     "ix_pages_claimable",
     pages.c.document_id,
     pages.c.number,
     sqlite_where=is_queued(pages),
     postgresql_where=is_queued(pages),
 )
+Index("ix_pages_claimed", pages.c.claim_owner, sqlite_where=IS_CLAIMED, postgresql_where=IS_CLAIMED)
 # Ids are UUIDv7: newest first is the largest id first.
 Index("ix_documents_listed", documents.c.tenant, documents.c.id)
 Index("ix_documents_listed_by_state", documents.c.tenant, documents.c.state, documents.c.id)
 Index("ix_documents_expiring", documents.c.expires_at)
 Index("ix_tombstones_expiring", tombstones.c.expires_at)
+Index("ix_idempotency_keys_expiring", idempotency_keys.c.expires_at)

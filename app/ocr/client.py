@@ -7,12 +7,13 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
+from uuid import uuid4
 
 import httpx
 from httpx_sse import EventSource
 
 from app.errors import StartError
-from app.ocr.errors import Refused, Unanswered
+from app.ocr.errors import KeyRefused, Refused, Unanswered
 from app.ocr.patience import Contact, Patience
 
 TIMEOUT = httpx.Timeout(60, connect=10, pool=None)
@@ -25,40 +26,52 @@ Json = dict[str, Any]
 Answer = TypeVar("Answer")
 
 
-def connect(url: str, *, own: bool) -> httpx.AsyncClient:
-    """A connection pool for the gateway at `url`; one of our own is never spoken to through a proxy.
+def connect(url: str, *, own: bool, api_key: str | None = None) -> httpx.AsyncClient:
+    """A connection pool for the gateway at `url`; one of our own needs no key and is never spoken to through a proxy.
 
     Raises `StartError`.
     """
+    headers = {"Authorization": f"Bearer {api_key}"} if api_key is not None and not own else {}
     try:
-        return httpx.AsyncClient(base_url=url, timeout=TIMEOUT, limits=_LIMITS, trust_env=not own)
+        return httpx.AsyncClient(base_url=url, headers=headers, timeout=TIMEOUT, limits=_LIMITS, trust_env=not own)
     except httpx.InvalidURL as error:
         raise StartError(f"{url} is no URL of a gateway: {error}") from None
 
 
 class Client:
-    """Every method raises `Refused` for what ends one file and `ServerLost` for what ends all."""
+    """Every method raises `Refused` for what ends one file, `KeyRefused` and `ServerLost` for what ends all."""
 
     def __init__(self, http: httpx.AsyncClient, contact: Contact) -> None:
         self._http = http
         self._contact = contact
 
     async def check(self) -> None:
-        """Raises `StartError` when there is no gateway: a mistyped URL shall not be waited for."""
+        """Raises `StartError` when there is no gateway, or it wants another key: neither shall be waited for."""
         try:
             async with self._response("GET", "/livez"):
-                return
+                pass
         except (Refused, Unanswered) as error:
             raise StartError(f"there is no gateway at {self._http.base_url}: {error.detail}") from None
+        try:
+            async with self._response("GET", "/documents", params={"limit": "1"}):
+                pass
+        except KeyRefused as error:
+            raise StartError(error.detail) from None
+        except (Refused, Unanswered):
+            pass  # it is there, and may be busy
 
     async def post(self, file: Path, options: dict[str, str]) -> Json:
-        """Upload a file from disk, never held whole; the accepted document. Raises OSError if it can't be opened."""
+        """Upload a file from disk, never held whole; the accepted document. Raises OSError if it can't be opened.
+
+        An upload whose answer was lost is repeated, and makes no second document.
+        """
         name = os.fsencode(file.name).decode(errors="replace")
+        headers = {"Idempotency-Key": str(uuid4())}
 
         async def send() -> Json:
             with file.open("rb") as stream:
                 form = {"files": {"file": (name, stream)}, "data": options}
-                async with self._response("POST", "/documents", **form) as response:
+                async with self._response("POST", "/documents", headers=headers, **form) as response:
                     return await _json(response)
 
         return await self._tried(send)
@@ -126,15 +139,24 @@ class Client:
 
     @asynccontextmanager
     async def _response(self, method: str, url: str | httpx.URL, **request: Any) -> AsyncIterator[httpx.Response]:
-        """A successful response with its body still to come. Raises `Refused`, and `Unanswered` from its body too."""
+        """A successful response with its body still to come.
+
+        Raises `Refused`, `KeyRefused`, and `Unanswered`, that from its body too.
+        """
         try:
             async with self._http.stream(method, url, **request) as response:
                 if not response.is_success:
                     await response.aread()
-                    raise Refused.of(response)
+                    raise self._refusal(response)
                 yield response
         except httpx.RequestError as error:
             raise Unanswered(str(error) or type(error).__name__) from error
+
+    def _refusal(self, response: httpx.Response) -> Refused | KeyRefused:
+        refused = Refused.from_response(response)
+        if refused.reason in ("unauthorized", "forbidden"):
+            return KeyRefused.from_refusal(refused, sent="Authorization" in self._http.headers)
+        return refused
 
 
 async def _json(response: httpx.Response) -> Json:

@@ -5,12 +5,12 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from app.errors import StartError
 from app.ocr.client import Client, connect
-from app.ocr.errors import ServerLost
+from app.ocr.errors import KeyRefused, ServerLost
 from app.ocr.gateway import gateway
 from app.ocr.inputs import Input, find_inputs
 from app.ocr.output import Folder, Stdout
@@ -25,6 +25,8 @@ class Options:
     """Files, and folders that are searched for files."""
     server: str | None = None
     """Base URL of a running gateway; None starts one and stops it at the end."""
+    api_key: str | None = field(default=None, repr=False)
+    """Sent to `server`; a gateway that is started needs none."""
     output_dir: Path | None = None
     """None: the text goes to standard output."""
     format: str = "md"
@@ -63,7 +65,7 @@ def _without_done(inputs: Sequence[Input], folder: Folder) -> list[Input]:
 
 async def _read(inputs: Sequence[Input], folder: Folder | None, options: Options) -> int:
     whole = False
-    async with gateway(options.server) as server, connect(server.url, own=server.own) as http:
+    async with gateway(options.server) as server, connect(server.url, own=server.own, api_key=options.api_key) as http:
         with showing_progress(len(inputs)) as progress:
             client = Client(http, Contact(progress.tell, server.is_gone))
             await client.check()
@@ -75,6 +77,6 @@ async def _read(inputs: Sequence[Input], folder: Folder | None, options: Options
             except* BrokenPipeError:
                 # Nobody reads the text any more, which is no fault; the flush at exit must find no closed pipe.
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            except* ServerLost as lost:
+            except* (KeyRefused, ServerLost) as lost:
                 progress.tell(f"pagefleet: {lost.exceptions[0]}")
     return 0 if whole else 1

@@ -60,6 +60,10 @@ async def _start(data_dir: str) -> asyncio.subprocess.Process:
             "PAGEFLEET_LOG_LEVEL": "error",  # what befalls a file is told by the command
             **lifeline.child_environment(),
             "PAGEFLEET_GRACE_SECONDS": "0",  # nobody will read what is left in a journal that is thrown away
+            # It serves this command alone, on loopback, whatever the environment sets up for others.
+            "PAGEFLEET_API_KEYS_FILE": "",
+            "PAGEFLEET_DATABASE_URL": "",
+            "PAGEFLEET_BLOB_URL": "",
         },
     )
 

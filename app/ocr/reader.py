@@ -27,7 +27,7 @@ class Reader:
     async def read(self, inputs: Sequence[Input]) -> bool:
         """Whether every page of every file was read; what was not is told, and stops no other file.
 
-        Raises a group of `ServerLost`, or of BrokenPipeError.
+        Raises a group of `KeyRefused`, `ServerLost` or BrokenPipeError.
         """
         window = Window()
         before: asyncio.Task[None] | None = None

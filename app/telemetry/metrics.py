@@ -8,8 +8,10 @@ DOCUMENTS_ACCEPTED = Counter("pagefleet_documents_accepted_total", "Documents ac
 DOCUMENTS_REFUSED = Counter("pagefleet_documents_refused_total", "Uploads refused, by error code", ["code"])
 DOCUMENTS_ENDED = Counter("pagefleet_documents_ended_total", "Documents ended, by end state", ["state"])
 PAGES_ENDED = Counter("pagefleet_pages_ended_total", "Pages ended, by end state and error code", ["state", "code"])
-PAGES_QUEUED = Gauge("pagefleet_pages_queued", "Pages that no gateway has claimed")
+PAGES_QUEUED = Gauge("pagefleet_pages_queued", "Pages that no gateway has claimed, by the journal they share")
 PAGES_CLAIMED = Gauge("pagefleet_pages_claimed", "Pages that this gateway works on")
+GATEWAYS = Gauge("pagefleet_gateways", "Gateways that share the journal and live, this one included")
+DRAIN_RATE = Gauge("pagefleet_drain_rate_pages_per_second", "Pages that this gateway reads a second while it has any")
 IMAGE_BYTES = Gauge("pagefleet_image_buffer_bytes", "Bytes of page images held in memory")
 
 PAGE_WAIT_SECONDS = Histogram(
@@ -23,6 +25,9 @@ PAGE_SERVICE_SECONDS = Histogram(
 LANE_UP = Gauge("pagefleet_lane_up", "1 while the lane takes pages", ["lane"])
 LANE_INFLIGHT = Gauge("pagefleet_lane_inflight_attempts", "Attempts in flight", ["lane"])
 LANE_WINDOW = Gauge("pagefleet_lane_window_attempts", "Attempts that the lane may have in flight", ["lane"])
+LANE_SHARE = Gauge(
+    "pagefleet_lane_share_attempts", "Attempts that this gateway may have in flight: its part of the window", ["lane"]
+)
 ATTEMPTS = Counter("pagefleet_attempts_total", "Attempts ended, by outcome", ["lane", "outcome"])
 LANE_TRANSITIONS = Counter("pagefleet_lane_transitions_total", "Changes of lane state", ["lane", "state"])
 

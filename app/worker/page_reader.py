@@ -4,6 +4,7 @@ import asyncio
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
 
 from app.documents.media_types import PDF
 from app.documents.records import Claim, PageOutcome, PageSeconds, Warn
@@ -15,17 +16,19 @@ from app.errors import (
     DeadlineExceeded,
     PageError,
     PagefleetError,
+    Problem,
     ReplicaError,
     ServiceError,
+    SourceUnavailable,
 )
 from app.fleet import Answer, Attempt
-from app.journal.blobs import Blobs
 from app.profiles import Profile, Profiles, Reading
 from app.rendering import Drawing, Rendering
 from app.telemetry import metrics
 from app.telemetry.logs import get_logger
 from app.worker.dispatcher import Dispatcher
 from app.worker.images import ImageBuffer
+from app.worker.source_files import SourceFiles
 
 MAX_CHARGED_ATTEMPTS = 3
 
@@ -51,13 +54,13 @@ class PageReader:
     def __init__(
         self,
         profiles: Profiles,
-        blobs: Blobs,
+        files: SourceFiles,
         rendering: Rendering,
         dispatcher: Dispatcher,
         image_buffer: ImageBuffer,
     ) -> None:
         self._profiles = profiles
-        self._blobs = blobs
+        self._files = files
         self._rendering = rendering
         self._dispatcher = dispatcher
         self._image_buffer = image_buffer
@@ -67,10 +70,18 @@ class PageReader:
 
         Raises `ServiceError` for what is the service's own trouble and says nothing about the page.
         """
+        try:
+            # Before the page gets its turn to be drawn: while its file is not there, others may have it.
+            async with self._files.local(claim.blob_key) as path:
+                return await self._read(path, claim, progress)
+        except SourceUnavailable as error:
+            return PageOutcome(PageState.FAILED, attempts=progress.attempts, error=_problem(error, claim))
+
+    async def _read(self, path: Path, claim: Claim, progress: Progress) -> PageOutcome:
         profile = self._profiles[claim.profile]
         drawing: Drawing | None = None
         try:
-            async with self._image_buffer.hold(partial(self._draw, claim, profile)) as drawing:
+            async with self._image_buffer.hold(partial(self._draw, path, claim, profile)) as drawing:
                 if drawing.blank:
                     return _blank_outcome(claim, profile, drawing, progress)
                 return await self._read_image(claim, profile, drawing, progress)
@@ -83,17 +94,18 @@ class PageReader:
                 attempts=progress.attempts,
                 size=drawing.size if drawing else None,
                 warnings=drawing.warnings if drawing else (),
-                error={**error.problem(), "page": claim.page},
+                error=_problem(error, claim),
             )
-            return await self._with_text_layer(claim, error, failed)
+            return await self._with_text_layer(path, claim, error, failed)
 
-    async def _with_text_layer(self, claim: Claim, error: PagefleetError, failed: PageOutcome) -> PageOutcome:
+    async def _with_text_layer(
+        self, path: Path, claim: Claim, error: PagefleetError, failed: PageOutcome
+    ) -> PageOutcome:
         """The page's own text, where the user asked for it to stand in for a page that failed and there is any."""
         if claim.on_page_error is not OnPageError.TEXT_LAYER or claim.media_type != PDF:
             return failed
         try:
-            async with self._blobs.local(claim.blob_key) as path:
-                text = await self._rendering.text(path, claim.page, claim.password)
+            text = await self._rendering.text(path, claim.page, claim.password)
         except ServiceError:
             raise
         except PagefleetError as second:
@@ -111,9 +123,8 @@ class PageReader:
             error=None,
         )
 
-    async def _draw(self, claim: Claim, profile: Profile) -> Drawing:
-        async with self._blobs.local(claim.blob_key) as path:
-            drawing = await self._rendering.draw(path, claim.media_type, claim.page, profile.image, claim.password)
+    async def _draw(self, path: Path, claim: Claim, profile: Profile) -> Drawing:
+        drawing = await self._rendering.draw(path, claim.media_type, claim.page, profile.image, claim.password)
         metrics.PAGE_RENDER_SECONDS.observe(drawing.seconds)
         return drawing
 
@@ -215,6 +226,10 @@ def _blank_outcome(claim: Claim, profile: Profile, drawing: Drawing, progress: P
         size=drawing.size,
         warnings=drawing.warnings,
     )
+
+
+def _problem(error: PagefleetError, claim: Claim) -> Problem:
+    return {**error.problem(), "page": claim.page}
 
 
 def _waited_seconds(claim: Claim, drawing: Drawing) -> float:

@@ -155,7 +155,7 @@ async def test_a_deleted_document_leaves_nothing(journal: Journal) -> None:
             await call(deleted.id)
     assert await journal.events(deleted.id) == []
     assert await journal.pages(deleted.id) == []
-    assert await journal.blob_keys() == {kept.blob_key}
+    assert await journal.orphans([kept.blob_key, deleted.blob_key]) == {deleted.blob_key}
     assert told(await journal.events(kept.id))[-1][1] == "end"
 
 
@@ -201,3 +201,19 @@ async def test_a_claim_for_no_profile_or_no_page_gives_nothing(journal: Journal)
     await journal.add_document(new_document())
     assert await journal.claim(10, []) == []
     assert await journal.claim(0, PROFILES) == []
+
+
+@pytest.mark.parametrize("document_id", ["", "\0", "x", "A" * 36, "0198'--", "\ud800", "é" * 5000])
+async def test_what_is_no_id_is_not_found(journal: Journal, document_id: str) -> None:
+    calls = (journal.document, journal.cancel, journal.retry, journal.delete)
+    for call in (*calls, lambda text: journal.page(text, 1)):
+        with pytest.raises(NotFound):
+            await call(document_id)
+
+
+async def test_a_page_number_that_no_file_has_is_not_found(journal: Journal) -> None:
+    new = new_document(2)
+    await journal.add_document(new)
+    for number in (-1, 0, 3, 2**31 - 1, 2**31, 2**80):
+        with pytest.raises(NotFound):
+            await journal.page(new.id, number)

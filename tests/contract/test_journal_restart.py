@@ -2,11 +2,10 @@
 
 import asyncio
 import signal
-import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,7 @@ from app.documents.states import DocumentState
 from app.errors import StartError, StoreUnavailable
 from app.journal import Journal
 from app.settings import Settings
-from tests.journals import PROFILES, new_document, read_all, settings_for, succeeded, told
+from tests.journals import PROFILES, new_document, read_all, run_sql, settings_for, succeeded, told
 
 _GATEWAY = """
 import asyncio, pathlib, sys
@@ -111,9 +110,7 @@ async def test_a_start_that_failed_leaves_the_directory_free(tmp_path: Path) -> 
 
 async def test_a_newer_schema_is_left_alone(settings: Settings) -> None:
     await (await Journal.open(settings)).close()
-    with closing(sqlite3.connect(settings.database_path)) as connection:
-        connection.execute("UPDATE alembic_version SET version_num = '9999'")
-        connection.commit()
+    run_sql(settings, "UPDATE alembic_version SET version_num = '9999'")
 
     with pytest.raises(StartError, match="newer"):
         await Journal.open(settings)

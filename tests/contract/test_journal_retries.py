@@ -225,9 +225,14 @@ async def test_retry_and_cancel_at_once_leave_one_truth(journal: Journal) -> Non
 
     results = await asyncio.gather(*calls)
 
+    queued = 0
     for new, cancelled in zip(documents, results[1::2], strict=True):
         assert isinstance(cancelled, Document)
-        assert await journal.document(new.id) == cancelled
-        assert cancelled.state is DocumentState.CANCELLED
-        assert [kind for _, kind, _ in told(await journal.events(new.id))] == ["document", "page", "end"]
-    assert await journal.queue_depth() == 0
+        kinds = [kind for _, kind, _ in told(await journal.events(new.id))]
+        if cancelled.state is DocumentState.CANCELLED:
+            assert await journal.document(new.id) == cancelled
+            assert kinds == ["document", "page", "end"]
+        else:  # it came first, to a document that had ended
+            assert kinds == ["document", "page"]
+            queued += 1
+    assert await journal.queue_depth() == queued

@@ -114,15 +114,26 @@ class Event:
 
 @asynccontextmanager
 async def running_gateway(
-    data_dir: Path, endpoints: Sequence[str] = (), environment: Mapping[str, str] | None = None, port: int = 0
+    data_dir: Path,
+    endpoints: Sequence[str] = (),
+    environment: Mapping[str, str] | None = None,
+    port: int = 0,
+    logs: Path | None = None,
 ) -> AsyncIterator[Gateway]:
-    """Start a gateway, with port 0 on a free one; it is killed at the end if it still runs."""
+    """Start a gateway, with port 0 on a free one; it is killed at the end if it still runs.
+
+    `logs`: the file for its standard error; None: the tests' own.
+    """
+    stderr = None if logs is None else logs.open("ab")
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "app", "serve", "--port", str(port), "--data-dir", str(data_dir)),
         *(part for url in endpoints for part in ("--endpoint", url)),
         stdout=asyncio.subprocess.PIPE,
+        stderr=stderr,
         env={**os.environ, "PAGEFLEET_CPU_REPLICAS": "1", **(environment or {})},
     )
+    if stderr is not None:
+        stderr.close()
     try:
         assert process.stdout is not None
         line = (await asyncio.wait_for(process.stdout.readline(), START_SECONDS)).decode()

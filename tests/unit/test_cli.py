@@ -1,12 +1,15 @@
 import builtins
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-import app
+import app.ocr
 from app import cli, main
+from app.api.keys import read_keys
 from app.errors import StartError
+from app.ocr import Options
 from app.settings import Settings
 
 
@@ -83,6 +86,8 @@ def test_an_interrupt_ends_with_130(serve: Serve) -> None:
         ["replicas"],
         ["replicas", "up"],
         ["replicas", "up", "--engine", "steam"],
+        ["keys"],
+        ["keys", "new"],
     ],
     ids=" ".join,
 )
@@ -93,6 +98,47 @@ def test_a_command_line_that_can_not_be_read_shows_the_usage_with_status_2(
         cli.main(arguments)
     assert ended.value.code == 2
     assert capsys.readouterr().err.startswith("usage: pagefleet")
+
+
+def test_a_new_key_is_shown_once_beside_its_entry(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, shown = tmp_path / "keys.yaml", []
+    for arguments in (["--tenant", "acme", "--name", "anna"], ["--tenant", "umbrella", "--scopes", "read"]):
+        assert cli.main(["keys", "new", *arguments]) == 0
+        captured = capsys.readouterr()
+        shown.append(captured.err.splitlines()[-1])
+        with path.open("a") as file:  # keys new … >> keys.yaml
+            file.write(captured.out)
+    anna, other = read_keys(path)
+    assert all(entry.matches(sha256(key.encode()).digest()) for entry, key in zip((anna, other), shown, strict=True))
+    assert (anna.name, anna.tenant, anna.scopes) == ("anna", "acme", ("read", "write"))
+    assert (other.tenant, other.scopes) == ("umbrella", ("read",))
+    assert not any(key in path.read_text() for key in shown)
+
+
+@pytest.mark.parametrize("arguments", [["--tenant", "a/b"], ["--tenant", "a", "--scopes", "read,all"]])
+def test_a_key_that_can_not_be_is_told_with_status_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["keys", "new", *arguments]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("pagefleet: this key")
+
+
+@pytest.mark.parametrize(("server", "api_key"), [([], None), (["--server", "http://a"], "secret")])
+def test_only_a_server_that_is_named_gets_the_key_of_the_environment(
+    server: list[str], api_key: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Options] = []
+
+    async def ocr(options: Options) -> int:
+        asked.append(options)
+        return 0
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PAGEFLEET_API_KEY", "secret\n")
+    monkeypatch.setattr(app.ocr, "ocr", ocr)
+    assert cli.main(["ocr", "any.pdf", *server]) == 0
+    assert asked[0].api_key == api_key
+    assert "secret" not in repr(asked[0])
 
 
 def test_the_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:

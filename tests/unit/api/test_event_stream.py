@@ -18,7 +18,6 @@ from tests.journals import PROFILES, new_document, succeeded
 from tests.waiting import until
 
 ROOT = "/ocr"
-LONG_SECONDS = 60.0
 SHORT_SECONDS = 0.01
 ORDERS = list(Order)
 
@@ -158,19 +157,14 @@ async def test_a_cursor_that_no_event_has_is_refused(journal: Journal, order: Or
 class Reader:
     """Follows a document's events in a task of its own."""
 
-    def __init__(self, journal: Journal, heartbeat_seconds: float) -> None:
+    def __init__(self, journal: Journal) -> None:
         self.events: list[StreamEvent] = []
-        self.heartbeats = 0
         self._journal = journal
-        self._heartbeat_seconds = heartbeat_seconds
 
     async def read(self, document_id: str, order: Order) -> None:
         position = event_order(order, self._journal, await self._journal.document(document_id), None, ROOT)
-        async for event in follow(self._journal, document_id, position, self._heartbeat_seconds):
-            if event is None:
-                self.heartbeats += 1
-            else:
-                self.events.append(event)
+        async for event in follow(self._journal, document_id, position):
+            self.events.append(event)
 
     @property
     def told(self) -> list[str | int]:
@@ -180,7 +174,7 @@ class Reader:
 @pytest.mark.parametrize("order", ORDERS)
 async def test_a_reader_gets_each_event_as_it_comes_up_to_the_end(journal: Journal, order: Order) -> None:
     document, claims = await claimed(journal, 3)
-    reader = Reader(journal, LONG_SECONDS)
+    reader = Reader(journal)
     reading = asyncio.create_task(reader.read(document, order))
     await until(lambda: reader.told == ["document"])
     for page in (1, 2):
@@ -189,15 +183,20 @@ async def test_a_reader_gets_each_event_as_it_comes_up_to_the_end(journal: Journ
     await end(journal, claims, 3)
     await asyncio.wait_for(reading, 10)
     assert reader.told == ["document", 1, 2, 3, "end"]
-    assert reader.heartbeats == 0
 
 
-async def test_silence_is_filled_with_heartbeats(journal: Journal) -> None:
+@pytest.mark.parametrize("order", ORDERS)
+async def test_what_nobody_tells_of_is_found_all_the_same(
+    journal: Journal, order: Order, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(event_stream, "POLL_SECONDS", SHORT_SECONDS)
     document, claims = await claimed(journal, 1)
-    reader = Reader(journal, SHORT_SECONDS)
-    reading = asyncio.create_task(reader.read(document, Order.COMPLETED))
-    await until(lambda: reader.heartbeats >= 3)
-    await end(journal, claims, 1)
+    reader = Reader(journal)
+    reading = asyncio.create_task(reader.read(document, order))
+    await until(lambda: reader.told == ["document"])
+    with monkeypatch.context() as deaf:
+        deaf.setattr(journal.changes, "changed", lambda document_id: None)
+        await end(journal, claims, 1)
     await asyncio.wait_for(reading, 10)
     assert reader.told == ["document", 1, "end"]
 
@@ -206,7 +205,7 @@ async def test_silence_is_filled_with_heartbeats(journal: Journal) -> None:
 async def test_a_stream_ends_without_an_end_when_its_document_is_deleted(journal: Journal, order: Order) -> None:
     document, claims = await claimed(journal, 3)
     await end(journal, claims, 1)
-    reader = Reader(journal, LONG_SECONDS)
+    reader = Reader(journal)
     reading = asyncio.create_task(reader.read(document, order))
     await until(lambda: reader.told == ["document", 1])
     await journal.delete(document)
@@ -221,8 +220,7 @@ async def test_a_document_deleted_in_the_middle_of_a_replay_ends_it(journal: Jou
     await end(journal, claims, 1, 2, 3, 4, 5, 6)
     position = event_order(order, journal, await journal.document(document), None, ROOT)
     seen = []
-    async for event in follow(journal, document, position, LONG_SECONDS):
-        assert event is not None
+    async for event in follow(journal, document, position):
         seen.append(event)
         if len(seen) == 2:
             await journal.delete(document)
@@ -232,7 +230,7 @@ async def test_a_document_deleted_in_the_middle_of_a_replay_ends_it(journal: Jou
 async def test_a_reader_that_leaves_is_forgotten(journal: Journal) -> None:
     document, _ = await claimed(journal, 1)
     position = event_order(Order.COMPLETED, journal, await journal.document(document), None, ROOT)
-    async with aclosing(follow(journal, document, position, LONG_SECONDS)) as events:
-        assert await anext(events) is not None
+    async with aclosing(follow(journal, document, position)) as events:
+        await anext(events)
         assert document in journal.changes._watches
     assert document not in journal.changes._watches

@@ -84,6 +84,19 @@ async def test_a_request_id_is_echoed_and_bound_to_the_logs_of_the_request() -> 
     assert structlog.contextvars.get_contextvars() == {}
 
 
+async def test_what_one_request_binds_is_not_told_of_the_next_on_its_connection() -> None:
+    bound: list[Mapping[str, Any]] = []
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        bound.append(structlog.contextvars.get_contextvars())
+        structlog.contextvars.bind_contextvars(caller="anna")
+        await answer(scope, receive, send)
+
+    for request_id in ("1", "2"):
+        await run(RequestId(app), scope_of(headers={"X-Request-Id": request_id}))
+    assert bound == [{"request_id": "1"}, {"request_id": "2"}]
+
+
 @pytest.mark.parametrize("given", [None, "", "x" * 129, "tab\there", "bell\x07"])
 async def test_an_unfit_request_id_is_replaced(given: str | None) -> None:
     headers = {} if given is None else {"X-Request-Id": given}

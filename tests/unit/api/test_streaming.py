@@ -7,7 +7,7 @@ from starlette.types import Message
 
 from app.api.event_stream import StreamEvent
 from app.api.middleware import IS_HEAD
-from app.api.streaming import NDJSON, SSE, CuttableStream, encode
+from app.api.streaming import HEARTBEATS, NDJSON, SSE, CuttableStream, Heartbeat, encode
 from app.documents.states import EventKind
 from tests.unit.api.asgi import Exchange, scope_of
 from tests.waiting import until
@@ -15,7 +15,7 @@ from tests.waiting import until
 EVENT = StreamEvent("0.12", EventKind.PAGE, {"seq": 7, "text": "first line\nsecond: Prüfung\r\n"})
 
 
-async def told(*events: StreamEvent | None) -> AsyncIterator[StreamEvent | None]:
+async def told(*events: StreamEvent) -> AsyncIterator[StreamEvent]:
     for event in events:
         yield event
 
@@ -35,9 +35,10 @@ async def test_ndjson_is_one_line_an_event() -> None:
     assert json.loads(chunk) == EVENT.data
 
 
-async def test_a_heartbeat_is_a_comment_or_an_event_of_its_own() -> None:
-    assert [chunk async for chunk in encode(told(None), SSE)] == [b": heartbeat\n"]
-    assert [json.loads(chunk) async for chunk in encode(told(None), NDJSON)] == [{"event": "heartbeat"}]
+def test_a_heartbeat_is_a_comment_or_an_event_of_its_own() -> None:
+    assert HEARTBEATS[SSE] == b": heartbeat\n"
+    assert json.loads(HEARTBEATS[NDJSON]) == {"event": "heartbeat"}
+    assert HEARTBEATS[NDJSON].endswith(b"\n")
 
 
 class Chunks:
@@ -63,8 +64,8 @@ class Chunks:
             self.closed = True
 
 
-def stream(chunks: Chunks, cut: asyncio.Event | None = None) -> CuttableStream:
-    return CuttableStream(chunks(), SSE, cut or asyncio.Event())
+def stream(chunks: Chunks, cut: asyncio.Event | None = None, heartbeat_seconds: float = 60) -> CuttableStream:
+    return CuttableStream(chunks(), SSE, cut or asyncio.Event(), Heartbeat(b"-", heartbeat_seconds))
 
 
 async def test_a_stream_that_is_over_ends_in_order() -> None:
@@ -83,6 +84,15 @@ async def test_a_stream_that_is_cut_stops_without_its_end() -> None:
     cut.set()
     await asyncio.wait_for(running, 10)
     assert not exchange.complete
+    assert chunks.closed
+
+
+async def test_silence_is_filled_with_heartbeats_whatever_the_next_chunk_waits_for() -> None:
+    chunks, exchange = Chunks(2, endless=True), Exchange()
+    running = asyncio.create_task(exchange.run(stream(chunks, heartbeat_seconds=0.01), scope_of()))
+    await until(lambda: exchange.body.startswith(b"01---") if exchange.sent else False)
+    exchange.left.set()
+    await asyncio.wait_for(running, 10)
     assert chunks.closed
 
 

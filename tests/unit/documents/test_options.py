@@ -34,3 +34,23 @@ def test_metadata_is_a_json_object_of_bounded_size(metadata: str) -> None:
 def test_an_unknown_option_is_named() -> None:
     with pytest.raises(OptionUnknown, match="colour"):
         Options.parse({"colour": "blue"})
+
+
+@pytest.mark.parametrize("name", ["pages", "profile", "password", "metadata", "ttl"])
+@pytest.mark.parametrize("character", ["\0", "\ud83d"])
+def test_what_is_no_text_is_refused_in_every_option(name: str, character: str) -> None:
+    with pytest.raises(OptionInvalid) as caught:
+        Options.parse({name: f"a{character}b"})
+    assert caught.value.problem()["option"] == name
+
+
+@pytest.mark.parametrize(
+    "metadata", [r'{"a": "x\u0000"}', r'{"\u0000": 1}', r'{"a": ["\\\u0000"]}', r'{"a": "\udc00"}']
+)
+def test_what_is_no_text_is_refused_within_metadata(metadata: str) -> None:
+    with pytest.raises(OptionInvalid):
+        Options.parse({"metadata": metadata})
+
+
+def test_a_backslash_in_metadata_is_text_whatever_follows_it() -> None:
+    assert Options.parse({"metadata": r'{"a": "\\u0000"}'}).metadata == {"a": r"\u0000"}

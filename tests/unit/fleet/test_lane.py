@@ -17,6 +17,7 @@ def lane() -> Lane:
         fixed_window=4,
         page_seconds=600,
         on_change=lambda: None,
+        on_capacity=lambda: None,
     )
 
 

@@ -3,7 +3,8 @@
 import asyncio
 import hashlib
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,14 +25,18 @@ from app.errors import (
     PagefleetError,
     PageRangeInvalid,
     PasswordRequired,
+    Problem,
     ProfileUnknown,
     QueueFull,
+    StoreUnavailable,
     TooManyPages,
     UnsupportedType,
 )
 from app.intake import Accepted, Intake, Upload
 from app.journal.blobs import FolderBlobs
+from app.journal.idempotency import Reservation, Slot
 from app.settings import Settings
+from tests.blobs import keys_of
 from tests.unit.intake.bodies import BOUNDARY, FORM, PDF_BYTES, chunks, field_part, file_part, form, part
 
 MAX_FILE_BYTES = 100_000
@@ -45,17 +50,21 @@ class Inspection:
 
 @dataclass
 class Inspector:
-    """Finds `pages` pages in whatever it gets; raises `error` if there is one; `secret` opens encrypted files."""
+    """Finds `pages` pages in whatever it gets; raises `error`, or the next of `errors`, if there is one; `secret` opens
+    encrypted files.
+    """
 
     pages: int = 3
     secret: str | None = None
     error: PagefleetError | None = None
+    errors: list[BaseException | None] = field(default_factory=list)
     seen: list[bytes] = field(default_factory=list)
 
     async def inspect(self, path: Path, media_type: str, password: str | None) -> Inspection:
         self.seen.append(path.read_bytes())
-        if self.error is not None:
-            raise self.error
+        error = self.errors.pop(0) if self.errors else self.error
+        if error is not None:
+            raise error
         if password != self.secret:
             raise PasswordRequired()
         return Inspection(self.pages, (Warn("repaired", "the file was damaged"),))
@@ -68,7 +77,8 @@ class Journal:
     error: BaseException | None = None
     added: list[NewDocument] = field(default_factory=list)
 
-    async def add_document(self, new: NewDocument) -> Document:
+    async def add_document(self, new: NewDocument, slot: Slot | None = None) -> Document:
+        assert slot is None
         if self.error is not None:
             raise self.error
         self.added.append(new)
@@ -95,12 +105,35 @@ class Journal:
             error=None,
         )
 
+    async def document(self, document_id: str, tenant: str | None = None) -> Document:
+        raise AssertionError("no key was given, so nothing is recalled")
+
+    def reserve(self, tenant: str, key: str) -> AbstractAsyncContextManager[Reservation]:
+        raise AssertionError("no key was given")
+
+    async def complete(self, reservation: Reservation, refusals: Mapping[int, Problem]) -> None:
+        raise AssertionError("no key was given")
+
 
 class Room:
     """An intake with everything around it."""
 
-    def __init__(self, data_dir: Path, profile: str = "auto", resolved: str | None = None) -> None:
-        self.settings = Settings(data_dir=data_dir, max_file_bytes=MAX_FILE_BYTES, max_pages=50, profile=profile)
+    def __init__(
+        self,
+        data_dir: Path,
+        profile: str = "auto",
+        resolved: str | None = None,
+        max_queued_pages: int = 1000,
+        orphan_seconds: float = 3600,
+    ) -> None:
+        self.settings = Settings(
+            data_dir=data_dir,
+            max_file_bytes=MAX_FILE_BYTES,
+            max_pages=50,
+            max_queued_pages=max_queued_pages,
+            orphan_seconds=orphan_seconds,
+            profile=profile,
+        )
         self.journal = Journal()
         self.inspector = Inspector()
         self.blobs = FolderBlobs(self.settings.blob_dir)
@@ -115,13 +148,13 @@ class Room:
 
     async def form(
         self, *parts: bytes, query: Mapping[str, str] | None = None, chunk_size: int = 65_536
-    ) -> list[Accepted]:
+    ) -> Sequence[Accepted]:
         return await self.body(form(*parts), query, chunk_size)
 
     async def body(
         self, body: bytes, query: Mapping[str, str] | None = None, chunk_size: int = 65_536
-    ) -> list[Accepted]:
-        return await self.intake.receive(Upload(chunks(body, chunk_size), query or {}, content_type=FORM))
+    ) -> Sequence[Accepted]:
+        return (await self.intake.receive(Upload(chunks(body, chunk_size), query or {}, content_type=FORM))).items
 
     async def raw(
         self,
@@ -129,15 +162,16 @@ class Room:
         query: Mapping[str, str] | None = None,
         content_type: str | None = "application/x-www-form-urlencoded",
         content_disposition: str | None = None,
-    ) -> list[Accepted]:
-        return await self.intake.receive(Upload(chunks(body), query or {}, content_type, content_disposition))
+    ) -> Sequence[Accepted]:
+        upload = Upload(chunks(body), query or {}, content_type, content_disposition)
+        return (await self.intake.receive(upload)).items
 
     def spooled(self) -> list[Path]:
         return list(self.settings.spool_dir.glob("*"))
 
     async def assert_untouched(self) -> None:
         assert self.journal.added == []
-        assert await self.blobs.keys() == []
+        assert await keys_of(self.blobs) == []
         assert self.spooled() == []
 
 
@@ -146,7 +180,7 @@ def room(tmp_path: Path) -> Room:
     return Room(tmp_path)
 
 
-def only(results: list[Accepted]) -> Document:
+def only(results: Sequence[Accepted]) -> Document:
     (document,) = results
     assert isinstance(document, Document)
     return document
@@ -203,6 +237,16 @@ async def test_file_names_are_kept_as_text_and_never_as_paths(room: Room, tmp_pa
     assert {path.name for path in tmp_path.rglob("*") if path.is_file()} == {"source"}
 
 
+async def test_characters_that_are_no_text_are_taken_out_of_a_file_name(room: Room) -> None:
+    disposition = "attachment; filename*=UTF-8''a%00b%ED%A0%80%0Ac.pdf"
+    name = only(await room.raw(PDF_BYTES, content_disposition=disposition)).filename
+
+    assert name.startswith("ab")
+    assert name.endswith(" c.pdf")
+    assert "\0" not in name
+    assert name.encode().decode() == name
+
+
 async def test_several_files_give_one_result_each_in_order(room: Room) -> None:
     first, second, third = await room.form(
         file_part(filename="a.pdf"), file_part(b"just text", filename="b.pdf"), file_part(filename="c.pdf")
@@ -213,7 +257,7 @@ async def test_several_files_give_one_result_each_in_order(room: Room) -> None:
     assert isinstance(second, UnsupportedType)
     assert isinstance(third, Document)
     assert third.filename == "c.pdf"
-    assert len(await room.blobs.keys()) == 2
+    assert len(await keys_of(room.blobs)) == 2
     assert room.spooled() == []
 
 
@@ -293,6 +337,16 @@ async def test_a_part_of_a_file_over_the_page_limit_is_accepted(room: Room) -> N
     assert only(await room.form(file_part(), field_part("pages", "7,r1"))).counts.total == 2
 
 
+async def test_more_pages_than_the_queue_ever_holds_are_too_many_rather_than_too_many_now(tmp_path: Path) -> None:
+    room = Room(tmp_path, max_queued_pages=20)
+    room.inspector.pages = 21
+    (refusal,) = await room.form(file_part())
+
+    assert isinstance(refusal, TooManyPages)
+    assert refusal.problem()["limit"] == 20
+    assert only(await room.form(file_part(), field_part("pages", "1-20"))).counts.total == 20
+
+
 async def test_what_the_inspector_refuses_is_refused(room: Room) -> None:
     room.inspector.error = DamagedPdf()
 
@@ -312,6 +366,8 @@ async def test_what_the_inspector_refuses_is_refused(room: Room) -> None:
         (form(file_part(), field_part("priority", "9" * 9000)), OptionInvalid),
         (form(file_part(), field_part("metadata", '{"a": NaN}')), OptionInvalid),
         (form(file_part(), field_part("metadata", '{"a": "\\ud83d"}')), OptionInvalid),
+        (form(file_part(), field_part("metadata", '{"a": "\\u0000"}')), OptionInvalid),
+        (form(file_part(), field_part("password", "a\0b")), OptionInvalid),
         pytest.param(
             form(file_part(), field_part("metadata", '{"a": ' + "[" * 2000 + "]" * 2000 + "}")),
             OptionInvalid,
@@ -438,21 +494,30 @@ async def test_a_document_that_the_journal_refuses_leaves_no_bytes(room: Room) -
     await room.assert_untouched()
 
 
-async def test_a_journal_that_breaks_leaves_no_bytes_and_hides_nothing(room: Room) -> None:
-    room.journal.error = RuntimeError("broken")
+async def test_an_upload_that_took_so_long_that_its_bytes_look_orphaned_is_refused(tmp_path: Path) -> None:
+    room = Room(tmp_path, orphan_seconds=1e-6)
 
-    with pytest.raises(RuntimeError, match="broken"):
-        await room.form(file_part())
+    (error,) = await room.form(file_part())
+
+    assert isinstance(error, StoreUnavailable)
     await room.assert_untouched()
 
 
-async def test_bytes_stay_where_a_cancellation_leaves_it_open_whether_the_row_was_written(room: Room) -> None:
-    room.journal.error = asyncio.CancelledError()
+@pytest.mark.parametrize(
+    "error",
+    [asyncio.CancelledError(), StoreUnavailable("the database does not answer"), RuntimeError("broken")],
+    ids=["cancelled", "away", "broken"],
+)
+async def test_bytes_stay_where_it_is_open_whether_the_row_was_written(room: Room, error: BaseException) -> None:
+    room.journal.error = error
 
-    with pytest.raises(asyncio.CancelledError):
-        await room.form(file_part())
+    if isinstance(error, StoreUnavailable):
+        assert await room.form(file_part()) == [error]
+    else:
+        with pytest.raises(type(error)):
+            await room.form(file_part())
 
-    assert len(await room.blobs.keys()) == 1
+    assert len(await keys_of(room.blobs)) == 1
     assert room.spooled() == []
 
 
@@ -460,7 +525,7 @@ async def test_each_tenant_has_its_own_folder(room: Room) -> None:
     await room.intake.receive(Upload(chunks(PDF_BYTES), {}), tenant="acme")
 
     assert room.journal.added[0].tenant == "acme"
-    assert (await room.blobs.keys())[0].startswith("v1/acme/")
+    assert (await keys_of(room.blobs))[0].startswith("v1/acme/")
 
 
 async def test_leftovers_of_a_dead_predecessor_are_swept(room: Room) -> None:

@@ -57,6 +57,20 @@ async def test_a_batch_written_after_the_discard_fails_and_brings_nothing_back(t
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+async def test_a_full_disk_is_a_fault_of_the_store_and_leaves_nothing(tmp_path: Path) -> None:
+    spool = Spool(tmp_path, "a.pdf", limit_bytes=10)
+    spool.path.unlink()
+    spool.path.symlink_to("/dev/full")
+    await spool.write(b"x")
+
+    with pytest.raises(StoreUnavailable, match="the upload can't be kept: No space left on device"):
+        await spool.close()
+
+    spool.discard()
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_spool_folder_that_cannot_be_made_is_a_fault_of_the_store(tmp_path: Path) -> None:
     (tmp_path / "spool").touch()
 

@@ -50,3 +50,52 @@ def test_callbacks_are_all_called() -> None:
     changes.cancelled("a")
 
     assert calls == ["one", "two", "a"]
+
+
+class Told:
+    """A relay that remembers."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+
+    def tell_changed(self, document_id: str) -> None:
+        self.told.append(f"changed {document_id}")
+
+    def tell_cancelled(self, document_id: str) -> None:
+        self.told.append(f"cancelled {document_id}")
+
+    def tell_queued(self) -> None:
+        self.told.append("queued")
+
+
+def test_what_happens_here_is_relayed_and_what_is_heard_is_not() -> None:
+    changes, relay = Changes(), Told()
+    changes.relay = relay
+    changes.changed("a")
+    changes.cancelled("b")
+    changes.queued()
+    assert relay.told == ["changed a", "cancelled b", "queued"]
+
+    changes.hear_changed("c")
+    changes.hear_cancelled("c")
+    changes.hear_queued()
+    assert len(relay.told) == 3
+
+
+async def test_after_a_gap_everybody_is_woken() -> None:
+    changes = Changes()
+    queued: list[None] = []
+    changes.on_queued(lambda: queued.append(None))
+    with changes.watch("a") as one, changes.watch("b") as two:
+        changes.hear_gap()
+        assert await one.changed(0)
+        assert await two.changed(0)
+    assert queued
+
+
+def test_doubt_is_told_to_all_who_hold_claims() -> None:
+    changes = Changes()
+    calls: list[None] = []
+    changes.on_doubt(lambda: calls.append(None))
+    changes.doubt()
+    assert len(calls) == 1

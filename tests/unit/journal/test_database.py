@@ -12,8 +12,9 @@ from sqlalchemy import insert, select, text
 from sqlalchemy.exc import IntegrityError
 
 from app.errors import StoreUnavailable
-from app.journal import database as database_module
+from app.journal import sqlite as sqlite_driver
 from app.journal.database import Database, Transaction
+from app.journal.sqlite import SqliteDriver
 from app.journal.tables import metadata, tenants
 from tests.waiting import until
 
@@ -25,7 +26,7 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 async def database(path: Path) -> AsyncIterator[Database]:
-    database = Database(path)
+    database = Database(SqliteDriver(path))
     await database.write(lambda transaction: metadata.create_all(transaction.connection))
     yield database
     await database.close()
@@ -133,8 +134,8 @@ async def test_a_lock_of_another_program_is_waited_for(database: Database, path:
 async def test_work_is_run_again_where_the_lock_outlasts_the_drivers_patience(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(database_module, "_BUSY_SECONDS", 0.01)
-    database = Database(path)
+    monkeypatch.setattr(sqlite_driver, "_BUSY_SECONDS", 0.01)
+    database = Database(SqliteDriver(path))
     await database.write(lambda transaction: metadata.create_all(transaction.connection))
     work = Add("a")
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
@@ -151,8 +152,8 @@ async def test_work_is_run_again_where_the_lock_outlasts_the_drivers_patience(
 async def test_a_lock_that_is_never_let_go_makes_the_store_unavailable(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(database_module, "_BUSY_SECONDS", 0.01)
-    database = Database(path)
+    monkeypatch.setattr(sqlite_driver, "_BUSY_SECONDS", 0.01)
+    database = Database(SqliteDriver(path))
     await database.write(lambda transaction: metadata.create_all(transaction.connection))
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")

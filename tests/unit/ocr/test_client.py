@@ -6,12 +6,13 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from app.errors import StartError
 from app.ocr import patience
 from app.ocr.client import Client, connect
-from app.ocr.errors import Refused
+from app.ocr.errors import KeyRefused, Refused
 from app.ocr.patience import Contact
 
 DOCUMENT = {"links": {"events": "/d/events", "result": "/d/result", "self": "/d"}}
@@ -61,7 +62,16 @@ async def scripted(*answers: bytes | None) -> AsyncIterator[tuple[Client, Script
     async with await asyncio.start_server(script.serve, "127.0.0.1", 0) as server:
         script.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
         async with connect(script.url, own=True) as http:
-            yield Client(http, Contact(lambda _: None, lambda: False)), script
+            yield client_of(http), script
+
+
+def client_of(http: httpx.AsyncClient) -> Client:
+    return Client(http, Contact(lambda _: None, lambda: False))
+
+
+def header_of(request: str, name: str) -> str | None:
+    lines = (line.partition(": ") for line in request.splitlines())
+    return next((value for header, _, value in lines if header.lower() == name), None)
 
 
 async def ids(client: Client) -> list[str]:
@@ -116,10 +126,70 @@ async def test_no_gateway_is_told_at_once() -> None:
         connect("http://gateway:port", own=False)
     async with connect("localhost:8000", own=False) as http:
         with pytest.raises(StartError, match="there is no gateway at"):
-            await Client(http, Contact(lambda _: None, lambda: False)).check()
+            await client_of(http).check()
+
+
+async def test_an_upload_bears_one_idempotency_key_however_often_it_is_sent(tmp_path: Path) -> None:
+    file = tmp_path / "a.pdf"
+    file.write_bytes(b"%PDF-")
+    in_flight = response(409, '{"code": "idempotency_in_flight", "detail": "wait", "retryable": true}')
+    async with scripted(None, in_flight, response(202, '{"id": "1"}')) as (client, script):
+        for _ in range(2):
+            await client.post(file, {})
+    keys = [header_of(request, "idempotency-key") for request in script.requests]
+    assert keys[0] == keys[1] == keys[2] != keys[3]
+    assert None not in keys
+
+
+async def test_the_key_goes_to_a_server_but_not_to_a_gateway_of_our_own() -> None:
+    async with scripted(response(200, "{}")) as (_, script):
+        for own in (False, True):
+            async with connect(script.url, own=own, api_key="secret") as http:
+                await client_of(http).check()
+    assert {header_of(request, "authorization") for request in script.requests[:2]} == {"Bearer secret"}
+    assert {header_of(request, "authorization") for request in script.requests[2:]} == {None}
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "api_key", "match"),
+    [
+        (401, "unauthorized", None, "set PAGEFLEET_API_KEY"),
+        (401, "unauthorized", "secret", "does not take the API key in PAGEFLEET_API_KEY: not known"),
+        (403, "forbidden", "secret", "refuses this: not known"),
+    ],
+)
+async def test_a_server_that_wants_another_key_is_told_at_once_and_ends_all(
+    tmp_path: Path, status: int, code: str, api_key: str | None, match: str
+) -> None:
+    file = tmp_path / "a.pdf"
+    file.write_bytes(b"%PDF-")
+    refusal = response(status, f'{{"code": "{code}", "detail": "not known"}}')
+    async with (
+        scripted(response(200, "{}"), refusal) as (_, script),
+        connect(script.url, own=False, api_key=api_key) as http,
+    ):
+        with pytest.raises(StartError, match=match) as caught:
+            await client_of(http).check()
+        with pytest.raises(KeyRefused, match=match):
+            await client_of(http).post(file, {})
+    assert "secret" not in caught.value.detail
+
+
+async def test_what_a_proxy_forbids_ends_one_file_only(tmp_path: Path) -> None:
+    file = tmp_path / "a.pdf"
+    file.write_bytes(b"%PDF-")
+    async with scripted(response(403, "<html>no</html>")) as (client, _):
+        with pytest.raises(Refused):
+            await client.post(file, {})
+
+
+async def test_a_server_that_is_busy_is_a_server() -> None:
+    busy = response(503, '{"code": "store_unavailable", "detail": "away"}')
+    async with scripted(response(200, "{}"), busy) as (client, _):
+        await client.check()
 
 
 async def test_links_are_followed_under_the_prefix_of_an_ingress() -> None:
     async with scripted(response(204, "")) as (_, script), connect(f"{script.url}/prefix", own=True) as http:
-        await Client(http, Contact(lambda _: None, lambda: False)).delete({"links": {"self": "/prefix/documents/1"}})
+        await client_of(http).delete({"links": {"self": "/prefix/documents/1"}})
     assert script.requests[0].startswith("DELETE /prefix/documents/1 ")

@@ -12,7 +12,7 @@ import pytest
 
 from app.documents.records import PageOutcome
 from app.documents.states import OnPageError, PageState, Source
-from app.errors import PagefleetError, PageTooLarge, PasswordWrong, StoreUnavailable
+from app.errors import PagefleetError, PageTooLarge, PasswordWrong, SourceUnavailable, StoreUnavailable
 from app.fleet import Fleet, lane, lane_id
 from app.journal.blobs import FolderBlobs
 from app.profiles import Profiles
@@ -21,6 +21,7 @@ from app.worker import page_reader
 from app.worker.dispatcher import Dispatcher
 from app.worker.images import ImageBuffer
 from app.worker.page_reader import PageReader, Progress, backoff_seconds
+from app.worker.source_files import SourceFiles
 from tests.standin import Fault, Reply, StandIn
 from tests.unit.worker.parts import DEADLINE_SECONDS, RENDER_SECONDS, SIZE, WARNING, Pen, claim, running_fleet, store
 from tests.waiting import until
@@ -59,7 +60,12 @@ class Desk:
 
 @asynccontextmanager
 async def desk(
-    folder: Path, plans: Iterable[Iterable[Reply]], pen: Pen | None = None, slots: int = 1, **settings: Any
+    folder: Path,
+    plans: Iterable[Iterable[Reply]],
+    pen: Pen | None = None,
+    slots: int = 1,
+    blobs: FolderBlobs | None = None,
+    **settings: Any,
 ) -> AsyncIterator[Desk]:
     """One replica of `slots` for each plan: what it answers first, before good answers."""
     async with AsyncExitStack() as stack:
@@ -70,7 +76,8 @@ async def desk(
         dispatcher, image_buffer = Dispatcher(fleet), ImageBuffer(MIB, render_workers=2)
         fleet.on_change(dispatcher.pump)
         pen = pen or Pen()
-        reader = PageReader(PROFILES, store(folder, claim().blob_key), pen, dispatcher, image_buffer)
+        files = SourceFiles(blobs or store(folder, claim().blob_key), DEADLINE_SECONDS)
+        reader = PageReader(PROFILES, files, pen, dispatcher, image_buffer)
         yield Desk(reader, replicas, fleet, pen)
 
 
@@ -263,9 +270,31 @@ async def test_a_store_that_is_away_while_the_text_is_fetched_hands_the_page_bac
 async def test_a_file_that_is_gone_fails_the_page(tmp_path: Path) -> None:
     async with desk(tmp_path, [[]]) as at:
         await FolderBlobs(tmp_path).delete(claim().blob_key)
+        outcome = await at.read(page=3, attempts=1)
+        assert at.pen.drawn == []
+    assert (outcome.state, outcome.attempts) == (PageState.FAILED, 1)
+    assert outcome.error == {**SourceUnavailable("the uploaded file is gone").problem(), "page": 3}
+
+
+async def test_a_page_that_waits_for_its_file_keeps_no_other_from_being_drawn(tmp_path: Path) -> None:
+    class HalfAway(FolderBlobs):
+        """Never answers for one document."""
+
+        @asynccontextmanager
+        async def local(self, key: str) -> AsyncIterator[Path]:
+            if "lost" in key:
+                await asyncio.Event().wait()
+            async with super().local(key) as path:
+                yield path
+
+    store(tmp_path, claim().blob_key)
+    async with desk(tmp_path, [[]], blobs=HalfAway(tmp_path)) as at:
+        waiting = [asyncio.create_task(at.read(document="lost", page=page)) for page in range(1, 10)]
         outcome = await at.read()
-    assert outcome.error is not None
-    assert outcome.error["code"] == "not_found"
+        for task in waiting:
+            task.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
+    assert outcome.state is PageState.SUCCEEDED
 
 
 async def test_the_services_own_trouble_says_nothing_about_the_page(tmp_path: Path) -> None:

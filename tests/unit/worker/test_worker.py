@@ -2,6 +2,7 @@
 
 import asyncio
 import sqlite3
+import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, closing, contextmanager
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from prometheus_client import REGISTRY
 from structlog.testing import capture_logs
 from structlog.typing import EventDict
 
@@ -17,13 +19,12 @@ from app.documents.records import Claim, Document, ImageSpec, Page, PageOutcome
 from app.documents.states import DocumentState, PageState
 from app.errors import StoreUnavailable
 from app.fleet import Fleet
-from app.journal import Journal
-from app.journal import database as database_module
+from app.journal import Journal, database, sqlite
 from app.journal.blobs import FolderBlobs
 from app.profiles import Profiles
 from app.rendering import Drawing
 from app.settings import Settings
-from app.worker import Worker, page_reader
+from app.worker import Worker, claimer, outbox, page_reader
 from app.worker import worker as worker_module
 from tests.journals import new_document, settings_for
 from tests.standin import Reply, StandIn
@@ -34,8 +35,9 @@ from tests.waiting import until
 @pytest.fixture(autouse=True)
 def quick_retries(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(page_reader, "BACKOFF_SECONDS", 0.001)
-    monkeypatch.setattr(worker_module, "STORE_RETRY_SECONDS", 0.01)
-    monkeypatch.setattr(worker_module, "POLL_SECONDS", 60)  # nothing may depend on the safety net
+    monkeypatch.setattr(outbox, "STORE_RETRY_SECONDS", 0.01)
+    monkeypatch.setattr(claimer, "RETRY_SECONDS", 0.01)
+    monkeypatch.setattr(claimer, "POLL_SECONDS", 60)  # nothing may depend on the safety net
 
 
 class GatedPen(Pen):
@@ -91,7 +93,8 @@ class Works:
         return [page.state for page in await self.pages(document_id)]
 
     def drawn(self, document_id: str) -> list[int]:
-        return [page for document, page in self.pen.drawn if document == document_id]
+        """Pages that were drawn, ascending; files come from the blob store in any order."""
+        return sorted(page for document, page in self.pen.drawn if document == document_id)
 
 
 @asynccontextmanager
@@ -257,8 +260,8 @@ def locked(settings: Settings) -> Iterator[None]:
 @pytest.fixture
 def impatient_store(monkeypatch: pytest.MonkeyPatch) -> None:
     """A locked database is given up at once."""
-    monkeypatch.setattr(database_module, "_BUSY_SECONDS", 0.01)
-    monkeypatch.setattr(database_module, "_REPEAT_AFTER_SECONDS", ())
+    monkeypatch.setattr(sqlite, "_BUSY_SECONDS", 0.01)
+    monkeypatch.setattr(database, "_REPEAT_AFTER_SECONDS", ())
 
 
 def complaints(caught: list[EventDict], event: str) -> int:
@@ -270,10 +273,11 @@ async def test_a_page_that_was_read_is_committed_when_the_store_is_back(tmp_path
     pen = GatedPen()
     async with StandIn() as replica, works(tmp_path, replica.url, pen=pen, render_workers=2) as at:
         document = await at.post(2)
-        await until(lambda: sorted(at.drawn(document)) == [1, 2])
+        await until(lambda: at.drawn(document) == [1, 2])
         with locked(at.settings), capture_logs() as caught:
             pen.open.set()
-            await until(lambda: complaints(caught, "a page waits for the store") >= 4)
+            await until(lambda: complaints(caught, "pages wait for the store") == 1)
+            await asyncio.sleep(0.05)
         assert (await at.ended(document)).counts.succeeded == 2
         assert len(replica.calls) == 2
 
@@ -284,7 +288,7 @@ async def test_claims_wait_for_the_store(tmp_path: Path) -> None:
         document = await at.post(2)
         with locked(at.settings), capture_logs() as caught:
             at.fleet.add_endpoint(replica.url)
-            await until(lambda: complaints(caught, "claims wait for the store") >= 1)
+            await until(lambda: complaints(caught, "claims wait for the store") == 1)
         assert (await at.ended(document)).state is DocumentState.SUCCEEDED
 
 
@@ -297,8 +301,176 @@ async def test_a_page_is_handed_back_when_the_store_is_back(tmp_path: Path, monk
         await until(lambda: at.drawn(document) == [1])
         with locked(at.settings), capture_logs() as caught:
             pen.open.set()
-            await until(lambda: complaints(caught, "a page waits for the store") >= 2)
+            await until(lambda: complaints(caught, "pages wait for the store") == 1)
         assert (await at.ended(document)).state is DocumentState.SUCCEEDED
+
+
+class Away(Journal):
+    """Commits fail while the test says so, and are counted."""
+
+    away = False
+    refused = 0
+
+    async def commit(self, claim: Claim, outcome: PageOutcome) -> bool:
+        if self.away:
+            self.refused += 1
+            raise StoreUnavailable("the database is away")
+        return await super().commit(claim, outcome)
+
+
+async def test_many_pages_that_wait_for_the_store_cost_it_no_more_than_one(tmp_path: Path) -> None:
+    async with StandIn(slots=64) as replica, works(tmp_path, replica.url, journal_type=Away) as at:
+        journal = at.journal
+        assert isinstance(journal, Away)
+        journal.away = True
+        document = await at.post(64)
+        await until(lambda: len(replica.calls) == 64 and replica.running == 0)
+        await until(lambda: journal.refused >= 64 + 10)
+        seen, since = journal.refused, time.monotonic()
+        await asyncio.sleep(0.2)
+        assert journal.refused - seen <= (time.monotonic() - since) / outbox.STORE_RETRY_SECONDS + 1
+        journal.away = False
+        assert (await at.ended(document)).counts.succeeded == 64
+        assert len(replica.calls) == 64
+
+
+class Forgetful(Journal):
+    """The answer to its first claim is lost."""
+
+    lost: tuple[Claim, ...] = ()
+
+    async def claim(self, limit: int, profiles: Sequence[str], without: Collection[str] = ()) -> list[Claim]:
+        claims = await super().claim(limit, profiles, without)
+        if claims and not self.lost:
+            self.lost = tuple(claims)
+            raise StoreUnavailable("the connection broke")
+        return claims
+
+
+async def test_pages_whose_claim_got_no_answer_are_claimed_again(tmp_path: Path) -> None:
+    async with StandIn(slots=2) as replica, works(tmp_path, replica.url, journal_type=Forgetful) as at:
+        document = await at.ended(await at.post(5))
+        assert isinstance(at.journal, Forgetful)
+        assert at.journal.lost
+        assert document.counts.succeeded == 5
+        assert at.drawn(document.id) == [1, 2, 3, 4, 5]
+
+
+def take_over(settings: Settings, page: int) -> None:
+    """Another gateway claims a page that was ours."""
+    with closing(sqlite3.connect(settings.database_path, isolation_level=None)) as other:
+        other.execute("INSERT INTO gateways (id, wants) VALUES ('another', '{}')")
+        other.execute(
+            "UPDATE pages SET claim_owner = 'another', claim_number = claim_number + 2 WHERE number = ?", (page,)
+        )
+
+
+async def test_pages_that_others_have_taken_over_are_aborted_and_the_rest_goes_on(tmp_path: Path) -> None:
+    async with StandIn(slots=2) as replica, works(tmp_path, replica.url) as at:
+        replica.always(Reply(seconds=60))
+        document = await at.post(2)
+        await until(lambda: replica.running == 2)
+        take_over(at.settings, page=1)
+        at.journal.changes.doubt()
+        await until(lambda: replica.disconnects == 1)
+        await asyncio.sleep(0.05)
+        assert replica.running == 1
+        assert await at.states(document) == [PageState.RUNNING] * 2
+
+
+async def test_a_page_of_which_nobody_told_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(claimer, "POLL_SECONDS", 0.02)
+    async with StandIn() as replica, works(tmp_path, replica.url) as at:
+        monkeypatch.setattr(at.journal.changes, "queued", lambda: None)
+        assert (await at.ended(await at.post(2))).state is DocumentState.SUCCEEDED
+
+
+class Counting(Journal):
+    claims = 0
+
+    async def claim(self, limit: int, profiles: Sequence[str], without: Collection[str] = ()) -> list[Claim]:
+        self.claims += 1
+        return await super().claim(limit, profiles, without)
+
+
+async def test_pages_that_end_cause_no_claims_when_the_queue_is_known_to_be_empty(tmp_path: Path) -> None:
+    async with StandIn(slots=30) as replica, works(tmp_path, replica.url, journal_type=Counting) as at:
+        assert isinstance(at.journal, Counting)
+        document = await at.ended(await at.post(30))
+        assert document.counts.succeeded == 30
+        assert at.journal.claims <= 10
+
+
+# other gateways
+
+
+@dataclass
+class Greedy:
+    """Another gateway that wants every slot that it can get."""
+
+    mine: int
+    owner: str = "me"
+
+    def wants(self, pool: str) -> dict[str, int]:
+        return {"me": self.mine, "another": 1_000}
+
+
+def wanted(at: Works) -> int:
+    return at.worker._claimer.wants()["generic"]
+
+
+async def test_a_gateway_wants_all_slots_while_the_queue_may_hold_more(tmp_path: Path) -> None:
+    async with StandIn(slots=4) as replica, works(tmp_path, replica.url) as at:
+        replica.always(Reply(seconds=60))
+        await at.post(2)
+        await until(lambda: replica.running == 2 and wanted(at) == 2)
+        await at.post(20)
+        await until(lambda: replica.running == 4 and wanted(at) == 4)
+        draining = asyncio.create_task(at.worker.drain(0.2))
+        await until(lambda: at.worker._active == {} and wanted(at) == 0)
+        await draining
+
+
+async def test_a_gateway_whose_lanes_are_all_down_wants_nothing(tmp_path: Path) -> None:
+    async with works(tmp_path) as at:
+        await at.post(2)
+        assert wanted(at) == 0
+
+
+async def test_a_gateway_claims_no_more_than_its_share_can_read(tmp_path: Path) -> None:
+    async with StandIn(slots=8) as replica, works(tmp_path, replica.url) as at:
+        at.fleet.share_with(Greedy(mine=2), lambda _: "generic")
+        replica.always(Reply(seconds=60))
+        document = await at.post(20)
+        await until(lambda: replica.running == 2)
+        await asyncio.sleep(0.05)
+        assert (await at.journal.document(document)).counts.running == 3  # one ahead for the one render worker
+
+
+async def test_a_gateway_without_a_share_claims_nothing_until_it_gets_one(tmp_path: Path) -> None:
+    async with StandIn(slots=1) as replica, works(tmp_path, replica.url) as at:
+        rivals = Greedy(mine=0)
+        at.fleet.share_with(rivals, lambda _: "generic")
+        document = await at.post(1)
+        await asyncio.sleep(0.05)
+        assert await at.states(document) == [PageState.QUEUED]
+        assert wanted(at) == 1
+        rivals.wants = lambda pool: {"me": 1}  # type: ignore[method-assign]
+        at.fleet.reshare()
+        assert (await at.ended(document)).state is DocumentState.SUCCEEDED
+
+
+async def test_the_pulse_tells_what_this_gateway_wants_and_how_fast_it_reads(tmp_path: Path) -> None:
+    async with StandIn(slots=4) as replica, works(tmp_path, replica.url) as at:
+        await at.ended(await at.post(8))
+        replica.always(Reply(seconds=60))
+        await at.post(20)
+        await until(lambda: replica.running == 4)
+        at.worker._pulse.beat()
+        assert at.journal.peers.wants("generic") == {at.journal.owner: 4}
+        assert at.journal.peers.pages_per_second > 0
+        assert (REGISTRY.get_sample_value("pagefleet_drain_rate_pages_per_second") or 0) > 0
+        assert REGISTRY.get_sample_value("pagefleet_gateways") == 1
 
 
 # cancel
