@@ -25,6 +25,8 @@ from app.telemetry.logs import get_logger
 BEAT_SECONDS = 1.0
 _BEATS_IN_A_CLAIM = 6
 """At least: a few may come late before anybody is taken for dead."""
+_BEATS_BETWEEN_LOOKS = 60
+"""For pages that a gateway left which nobody here has ever seen, or whose heir died too."""
 
 _log = get_logger("journal")
 
@@ -58,6 +60,7 @@ class Beats:
         self._clock = clock
         self._sights: dict[str, _Sight] = {}
         self._beaten_at = clock()
+        self._beats = 0
         self._task: asyncio.Task[None] | None = None
 
     async def enter(self, *, alone: bool) -> None:
@@ -84,11 +87,14 @@ class Beats:
 
     async def beat(self) -> None:
         """Tell and hear once. Raises `StoreUnavailable`."""
+        known = set(self._sights)
         lost, rows = await self._database.write(self._exchange, repeatable=True)
         dead = self._look(rows)
         for row in dead:
             await self._bury(row)
-        await self._take_over()
+        self._beats += 1
+        if dead or known - set(self._sights) or self._beats % _BEATS_BETWEEN_LOOKS == 0:
+            await self._take_over()
         if lost:
             _log.warning("this gateway was taken for dead, and is back")
             self._changes.doubt()

@@ -5,10 +5,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Row, Select, bindparam, func, select, update
+from sqlalchemy import Row, Select, bindparam, select, union_all, update
 
 from app.documents.fairness import TENANT_STRIDE, stride
-from app.documents.page_ranges import LAST_PAGE_NUMBER
 from app.documents.records import Claim
 from app.documents.states import DocumentState, PageState
 from app.journal.database import Transaction
@@ -17,7 +16,8 @@ from app.journal.rows import claim_of
 from app.journal.tables import documents, is_queued, pages, tenants
 from app.journal.turns import Turns, is_due
 
-_PEERS = pages.alias("peers")
+_DOCUMENTS_A_STATEMENT = 100
+"""SQLite takes 500 parts of a union."""
 _PAGE_COLUMNS = (
     pages.c.document_id,
     pages.c.number,
@@ -50,8 +50,8 @@ class Claims:
         tenant_rows = turns.lock_tenants()
         order = turns.in_order(tenant_rows)
         rows = {row.id: row for row in lock_documents(transaction, set(order))}
-        due = _lock_due_pages(transaction, Counter(order))
-        claims = [claim_of(rows[key], due[key].popleft(), profiles[0]) for key in order if due[key]]
+        due = _due_pages(transaction, Counter(key for key in order if key in rows))
+        claims = [claim_of(rows[key], due[key].popleft(), profiles[0]) for key in order if due.get(key)]
         self._take_pages(transaction, claims)
         document_moves = _document_moves(claims, rows, transaction.now)
         transaction.run_many(_MOVE_DOCUMENT, document_moves)
@@ -74,36 +74,33 @@ class Claims:
         )
 
 
-def _lock_due_pages(transaction: Transaction, shares: Mapping[str, int]) -> Mapping[str, deque[Row[Any]]]:
-    """By document, as many of its first due pages as it has turns."""
-    ids_by_share: defaultdict[int, list[str]] = defaultdict(list)
-    for document_id, share in shares.items():
-        ids_by_share[share].append(document_id)
+def _due_pages(transaction: Transaction, shares: Mapping[str, int]) -> Mapping[str, deque[Row[Any]]]:
+    """By document, as many of its first due pages as it has turns.
+
+    They are not locked: no queued page moves without its document, which is.
+    """
     found: defaultdict[str, deque[Row[Any]]] = defaultdict(deque)
-    for share, ids in ids_by_share.items():
-        for row in transaction.rows(_first_due_pages(ids, share, transaction.now)):
+    parts = [_first_due_pages(document_id, share, transaction.now) for document_id, share in shares.items()]
+    for start in range(0, len(parts), _DOCUMENTS_A_STATEMENT):
+        for row in transaction.rows(union_all(*parts[start : start + _DOCUMENTS_A_STATEMENT])):
             found[row.document_id].append(row)
-    return found
+    return {document_id: deque(sorted(rows, key=_number)) for document_id, rows in found.items()}
 
 
-def _first_due_pages(ids: Sequence[str], share: int, now: datetime) -> Select[Any]:
-    """The first `share` due pages of each document, read through the index of queued pages only."""
-    last = (
-        select(_PEERS.c.number)
-        .where(_PEERS.c.document_id == documents.c.id, is_queued(_PEERS), is_due(_PEERS, now))
-        .order_by(_PEERS.c.number)
-        .limit(1)
-        .offset(share - 1)
-        .scalar_subquery()
-    )
-    return (
+def _first_due_pages(document_id: str, share: int, now: datetime) -> Select[Any]:
+    """Read through the index of queued pages only, and no further than needed, with or without statistics."""
+    first = (
         select(*_PAGE_COLUMNS)
-        .join(documents)
-        .where(documents.c.id.in_(ids), is_queued(pages), is_due(pages, now))
-        .where(pages.c.number <= func.coalesce(last, LAST_PAGE_NUMBER))
-        .order_by(pages.c.document_id, pages.c.number)
-        .with_for_update(of=pages, skip_locked=True)
+        .where(pages.c.document_id == document_id, is_queued(pages), is_due(pages, now))
+        .order_by(pages.c.number)
+        .limit(share)
     )
+    return select(first.subquery())
+
+
+def _number(page: Row[Any]) -> int:
+    number: int = page.number
+    return number
 
 
 def _document_moves(claims: Sequence[Claim], rows: Mapping[str, Row[Any]], now: datetime) -> list[dict[str, Any]]:

@@ -11,7 +11,7 @@ from sqlalchemy.pool import ConnectionPoolEntry
 from app.journal.database import POOL_WAIT_SECONDS
 
 _READERS = 4
-_BUSY_SECONDS = 2
+_BUSY_SECONDS = 0.5
 """How long SQLite itself waits for a lock of another program: a backup, a shell."""
 _PRAGMAS = ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON")
 _REASONS = {

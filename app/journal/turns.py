@@ -41,7 +41,7 @@ class Turns:
         any_document = [
             select(documents.c.id)
             .where(documents.c.tenant == tenants.c.name, profile, self._claimable)
-            .order_by(documents.c.pass_)
+            .order_by(documents.c.profile, documents.c.pass_)
             .limit(1)
             .scalar_subquery()
             .is_not(None)
@@ -80,7 +80,8 @@ class Turns:
         parts = [
             select(*columns)
             .where(documents.c.tenant == tenant, profile, self._claimable)
-            .order_by(documents.c.pass_, documents.c.id)
+            # The profile is the same for all, but PostgreSQL must be told so where it is none, or it would sort them.
+            .order_by(documents.c.profile, documents.c.pass_, documents.c.id)
             .limit(limit)
             .subquery()
             for profile in self._profile_conditions()

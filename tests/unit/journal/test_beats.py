@@ -155,6 +155,7 @@ async def test_a_gateway_that_was_taken_for_dead_comes_back_and_knows(one: Membe
 
 
 async def test_a_gateway_that_leaves_is_not_waited_for(one: Member, two: Member) -> None:
+    await two.beats.beat()
     await add_document(one.database, 1)
     await one.claim(1)
     await one.beats.leave()
