@@ -3,7 +3,6 @@
 import json
 import shutil
 import sysconfig
-import urllib.error
 import urllib.request
 from datetime import timedelta
 from pathlib import Path
@@ -11,11 +10,13 @@ from pathlib import Path
 import obstore
 from obstore.store import S3Store
 
-from tests.servers.server import Server, free_ports
+from tests.servers.server import START_SECONDS, Server, free_ports
 
 ACCESS_KEY = "pagefleet"
 SECRET_KEY = "not-to-be-logged"
 REGION = "us-east-1"
+MAX_VOLUMES = 10_000
+"""Every bucket takes seven with its first object, and when there are no more, writes hang."""
 PORTS = (
     "master.port", "master.port.grpc", "volume.port", "volume.port.grpc",
     "filer.port", "filer.port.grpc", "s3.port", "s3.port.grpc",
@@ -53,16 +54,20 @@ class SeaweedServer(Server):
                 *(_program(), "server", "-filer", "-s3", "-s3.config=s3.json", "-dir=.", "-s3.autoCreateBucket=false"),
                 *("-ip=127.0.0.1", "-ip.bind=127.0.0.1", *(f"-{name}={port}" for name, port in self._ports.items())),
                 *("-s3.port.iceberg=0", "-s3.port.lance=0", "-s3.iam=false", "-master.telemetry=false"),
-                *("-volume.max=100", "-master.volumeSizeLimitMB=64", "-master.electionTimeout=1s"),
+                *(f"-volume.max={MAX_VOLUMES}", "-master.volumeSizeLimitMB=64", "-master.electionTimeout=1s"),
             ]
         )
 
     def is_ready(self) -> bool:
+        """Whether it answers and takes files: it does so some seconds later, when its parts have found each other."""
+        write = urllib.request.Request(f"http://127.0.0.1:{self._ports['filer.port']}/ready", b"ready", method="PUT")
         try:
-            with urllib.request.urlopen(f"{self.url}/status", timeout=5) as response:
-                return bool(response.status == 200)
-        except urllib.error.URLError:
+            for request in (write, urllib.request.Request(f"{self.url}/status")):
+                with urllib.request.urlopen(request, timeout=START_SECONDS):
+                    pass
+        except OSError:
             return False
+        return True
 
     def create_bucket(self) -> str:
         """URL (`s3://…`) of a new, empty bucket."""
