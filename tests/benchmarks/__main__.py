@@ -7,6 +7,8 @@ from pathlib import Path
 
 from tests.benchmarks.fairness import letter_behind_a_book
 from tests.benchmarks.gateway_memory import gateway_memory
+from tests.benchmarks.gateways import gateways
+from tests.benchmarks.journal import journal, long_document
 from tests.benchmarks.replica_memory import replica_memory
 from tests.benchmarks.tesseract import beside_tesseract
 from tests.benchmarks.throughput import share_of_ideal
@@ -14,6 +16,9 @@ from tests.benchmarks.throughput import share_of_ideal
 BENCHMARKS: list[Callable[[Path], Awaitable[None]]] = [
     share_of_ideal,
     letter_behind_a_book,
+    journal,
+    long_document,
+    gateways,
     gateway_memory,
     replica_memory,
     beside_tesseract,
