@@ -6,7 +6,7 @@
     │   ├── DamagedPdf, NoPages, TooManyPages, PasswordRequired, PasswordWrong, PdfLocked, InspectTimeout
     │   ├── DamagedImage, ImageTooLarge
     │   ├── OptionUnknown, OptionInvalid, PageRangeInvalid, ProfileUnknown, CursorInvalid
-    │   ├── NotFound, Gone, MethodNotAllowed, Unauthorized, Forbidden, NotAcceptable
+    │   ├── NotFound, LaneUnknown, Gone, MethodNotAllowed, Unauthorized, Forbidden, NotAcceptable
     │   ├── IdempotencyConflict, IdempotencyInFlight
     │   └── NotEnded, NotRetryable, DocumentFailed, DocumentCancelled
     ├── ServiceError                what time mends: 429 and 503 with Retry-After, and 500
@@ -18,6 +18,7 @@
     │   └── DeadlineExceeded, PoisonPage, NoReplica, SourceUnavailable
     ├── AttemptError                ends one attempt at a page; the worker decides what follows
     │   ├── LaneUnreachable, LaneFull, AttemptAborted      not the page's fault: never charged to it
+    │   ├── RankUnknown                                    nor this
     │   ├── LaneFault, AttemptTimeout, AttemptStalled      charged, tried on another lane
     │   └── RequestRefused                                 charged, and the same everywhere: final
     └── StartError                  the service can't start; printed as one line, exit status 2
@@ -189,6 +190,12 @@ class CursorInvalid(RequestError):
 
 class NotFound(RequestError):
     """There is nothing here."""
+
+    status = 404
+
+
+class LaneUnknown(RequestError):
+    """There is no lane of that id."""
 
     status = 404
 
@@ -376,6 +383,12 @@ class AttemptError(PagefleetError):
 
 class LaneUnreachable(AttemptError):
     """The connection to the replica was refused or reset."""
+
+    charged = False
+
+
+class RankUnknown(AttemptError):
+    """The server has no data-parallel rank of that number: it was started again with fewer."""
 
     charged = False
 

@@ -119,7 +119,7 @@ class Settings(BaseSettings):
     cpu_replicas: int | None = Field(None, ge=0)
     """CPU replicas to start when there is no endpoint; unset: by CPUs and free memory."""
     lane_window: int | None = Field(None, ge=1)
-    """Attempts in flight a lane, fixed. Unset: the slots that the endpoint states, else 16."""
+    """Attempts in flight a lane, fixed. Unset: the slots that the endpoint states, else learnt, from 16 on."""
     profile: str = "auto"
     """Profile of documents that name none; `auto`: by the model names that the endpoints report."""
     prompt: str = "Transcribe all text on this page in reading order as Markdown. Output the text only, nothing else."

@@ -11,5 +11,9 @@ router = APIRouter(tags=["fleet"])
 
 @router.get("/lanes")
 async def lanes(ctx: Ctx, _caller: Reader) -> dict[str, list[LaneShape]]:
-    """Every lane with its state, its window and its attempts in flight."""
+    """Every lane with its state and why it is in it, its window, its attempts and its speed.
+
+    `rank` is the data-parallel rank that its requests name. `engines` over 1: a server with ranks that does not heed
+    the name of one, which is used as a whole.
+    """
     return {"lanes": [lane_shape(lane) for lane in ctx.fleet.lanes()]}

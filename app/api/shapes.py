@@ -91,10 +91,19 @@ class LaneShape(TypedDict):
     id: str
     endpoint: str
     rank: int | None
+    engines: int
     model: str | None
     state: str
+    reason: str
+    since: str
     window: int
+    share: int
     in_flight: int
+    attempts: int
+    failures: int
+    charged_failures: int
+    foreign_requests: float
+    seconds_per_page: float | None
 
 
 class CapacityPagesShape(TypedDict):
@@ -208,10 +217,19 @@ def lane_shape(lane: LaneView) -> LaneShape:
         "id": lane.id,
         "endpoint": lane.endpoint,
         "rank": lane.rank,
+        "engines": lane.engines,
         "model": lane.model,
         "state": lane.state,
+        "reason": lane.reason,
+        "since": _time(lane.since),
         "window": lane.window,
+        "share": lane.share,
         "in_flight": lane.inflight,
+        "attempts": lane.attempts,
+        "failures": lane.failures,
+        "charged_failures": lane.charged,
+        "foreign_requests": lane.foreign,
+        "seconds_per_page": lane.seconds_per_page,
     }
 
 

@@ -2,8 +2,9 @@
 
 from app.fleet.attempt import Attempt
 from app.fleet.client import Answer
+from app.fleet.desired import Desired
 from app.fleet.fleet import Fleet, Serves
 from app.fleet.health import LaneState
-from app.fleet.lane import LaneView, lane_id
+from app.fleet.view import LaneView, lane_id
 
-__all__ = ["Answer", "Attempt", "Fleet", "LaneState", "LaneView", "Serves", "lane_id"]
+__all__ = ["Answer", "Attempt", "Desired", "Fleet", "LaneState", "LaneView", "Serves", "lane_id"]

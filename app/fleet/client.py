@@ -14,7 +14,15 @@ import httpx
 import httpx_sse
 
 from app.documents.text import clean_text
-from app.errors import AttemptAborted, AttemptError, LaneFault, LaneFull, LaneUnreachable, RequestRefused
+from app.errors import (
+    AttemptAborted,
+    AttemptError,
+    LaneFault,
+    LaneFull,
+    LaneUnreachable,
+    RankUnknown,
+    RequestRefused,
+)
 
 CONNECT_SECONDS = 2.0
 KEEPALIVE_SECONDS = 4.0
@@ -28,6 +36,10 @@ MAX_MESSAGE_CHARACTERS = 200
 RETRY_AFTER_SECONDS = 1.0
 """Pause of a full lane that names none; an HTTP date counts as none."""
 MAX_RETRY_AFTER_SECONDS = 60.0
+RANK_HEADER = "X-data-parallel-rank"
+"""Names the engine of a vLLM server that is to take the request; counted from 0 within the server."""
+_RANK_PARAMETER = "data_parallel_rank"
+"""What vLLM calls it when it refuses one that it does not have, with 400."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +117,10 @@ def open_client(url: str, api_key: str | None) -> httpx.AsyncClient:
     )
 
 
-async def complete(client: httpx.AsyncClient, body: Sequence[bytes], on_progress: Callable[[], None]) -> Answer:
-    """POST the JSON `body` (with `"stream": true`) and read the answer to its end.
+async def complete(
+    client: httpx.AsyncClient, body: Sequence[bytes], on_progress: Callable[[], None], rank: int | None = None
+) -> Answer:
+    """POST the JSON `body` (with `"stream": true`) to the engine `rank`, or any, and read the answer to its end.
 
     `on_progress` is called with each event. Comments don't count: a front end sends them while its engine hangs.
     Raises an `AttemptError`; cancelling closes the connection, which is how a replica learns that nobody waits.
@@ -118,6 +132,8 @@ async def complete(client: httpx.AsyncClient, body: Sequence[bytes], on_progress
         "Accept": "text/event-stream",
         "Accept-Encoding": "identity",  # what compresses a stream on its way also holds it back
     }
+    if rank is not None:
+        headers[RANK_HEADER] = str(rank)
     try:
         async with client.stream("POST", "/v1/chat/completions", content=_Parts(body), headers=headers) as response:
             if response.status_code != 200:
@@ -146,7 +162,10 @@ async def _refusal(response: httpx.Response) -> AttemptError:
     status = response.status_code
     if status in (429, 503):
         return LaneFull(f"The replica has no room ({status}).", retry_after=_retry_after(response))
-    detail = f"The replica answered {status}: {await _message(response)}"
+    message = await _message(response)
+    detail = f"The replica answered {status}: {message}"
+    if status == 400 and RANK_HEADER in response.request.headers and message.startswith(_RANK_PARAMETER):
+        return RankUnknown(detail)
     if 400 <= status < 500 and status != 408:
         return RequestRefused(detail)
     return LaneFault(detail)

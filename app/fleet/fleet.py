@@ -4,11 +4,14 @@ import asyncio
 import time
 from collections.abc import Callable, Collection, Iterator
 
+from app.errors import LaneUnknown
 from app.fleet.attempt import Attempt
-from app.fleet.choice import least_loaded
+from app.fleet.desired import Desired, DesiredHere
 from app.fleet.endpoint import Endpoint
-from app.fleet.lane import Lane, LaneView
+from app.fleet.lane import Lane
+from app.fleet.pool import Pool
 from app.fleet.shares import Rivals, Shares
+from app.fleet.view import LaneView
 from app.settings import Settings
 
 Serves = Callable[[str], bool]
@@ -18,8 +21,12 @@ Serves = Callable[[str], bool]
 class Fleet:
     """Lives in one event loop; nothing here is safe from another thread."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, desired: Desired | None = None) -> None:
+        """`desired`: what operators want, shared with other gateways; None: kept here and forgotten at the end."""
         self._settings = settings
+        self._desired = desired or DesiredHere()
+        self._desired.on_change(self._obey)
+        self._pools: dict[Serves, Pool] = {}
         self._endpoints: dict[str, Endpoint] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._callbacks: list[Callable[[], None]] = []
@@ -44,8 +51,16 @@ class Fleet:
         Raises `StartError` if it is no valid URL.
         """
         if url not in self._endpoints:
-            endpoint = Endpoint(url, self._settings, own=own, on_change=self._changed, on_capacity=self.reshare)
+            endpoint = Endpoint(
+                url,
+                self._settings,
+                own=own,
+                on_change=self._changed,
+                on_capacity=self.reshare,
+                on_lanes=self._lanes_changed,
+            )
             self._endpoints[url] = endpoint
+            self._lanes_changed()
             task = asyncio.create_task(endpoint.run(), name=f"probe {endpoint.shown}")
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
@@ -54,6 +69,17 @@ class Fleet:
         """No new attempts there; those in flight go on. Added again, it is a new endpoint."""
         if endpoint := self._endpoints.pop(url, None):
             endpoint.remove()
+            self._lanes_changed()
+
+    async def drain(self, lane: str) -> None:
+        """No new attempts on the lane of this id, on any gateway; those in flight go on. Raises `LaneUnknown`."""
+        self._known(lane)
+        await self._desired.drain(lane)
+
+    async def resume(self, lane: str) -> None:
+        """Probe a drained lane and let it take pages again, few at first. Raises `LaneUnknown`."""
+        self._known(lane)
+        await self._desired.resume(lane)
 
     def note_down(self, url: str) -> None:
         """The process behind `url` is known to be dead: no attempt needs to find out."""
@@ -85,20 +111,19 @@ class Fleet:
 
     def has_lanes(self, serves: Serves, avoid: Collection[str] = ()) -> bool:
         """Whether a lane that serves takes pages of this gateway, be it full; lanes in `avoid` don't count."""
-        return any(lane.allowed for lane in self._serving(serves) if lane.id not in avoid)
+        return any(lane.allowed for lane in self._pool(serves).lanes if lane.id not in avoid)
 
     def capacity(self, serves: Serves) -> int:
         """Attempts that all gateways together may have in flight now on the lanes that serve."""
-        return sum(lane.capacity for lane in self._serving(serves))
+        return sum(lane.capacity for lane in self._pool(serves).lanes)
 
     def window(self, serves: Serves) -> int:
         """Attempts that this gateway may have in flight now on the lanes that serve."""
-        return sum(lane.allowed for lane in self._serving(serves))
+        return sum(lane.allowed for lane in self._pool(serves).lanes)
 
     def free_slots(self, serves: Serves) -> int:
         """Attempts that `acquire` would grant now."""
-        now = time.monotonic()
-        return sum(lane.free(now) for lane in self._serving(serves))
+        return sum(lane.free for lane in self._pool(serves).lanes)
 
     def acquire(self, serves: Serves, avoid: Collection[str] = ()) -> Attempt | None:
         """Take a slot of the least-loaded lane that serves; None if none is free.
@@ -107,12 +132,7 @@ class Fleet:
         A gateway whose shares have shrunk to nothing may have one attempt in flight all the same: what it has claimed
         must end.
         """
-        now = time.monotonic()
-        serving = list(self._serving(serves))
-        free = [lane for lane in serving if lane.free(now)]
-        if not free and not any(lane.allowed or lane.inflight for lane in serving):
-            free = [lane for lane in serving if lane.takes_one(now)]
-        lane = least_loaded([lane for lane in free if lane.id not in avoid], now)
+        lane = self._pool(serves).choose(time.monotonic(), avoid)
         return None if lane is None else Attempt(lane)
 
     def on_change(self, callback: Callable[[], None]) -> None:
@@ -122,8 +142,26 @@ class Fleet:
     def _lanes(self) -> Iterator[Lane]:
         return (lane for endpoint in self._endpoints.values() for lane in endpoint.lanes)
 
-    def _serving(self, serves: Serves) -> Iterator[Lane]:
-        return (lane for lane in self._lanes() if lane.model is not None and serves(lane.model))
+    def _pool(self, serves: Serves) -> Pool:
+        """Made once: to ask for each page which lanes serve would cost more than to choose among them."""
+        pool = self._pools.get(serves)
+        if pool is None:
+            lanes = [lane for lane in self._lanes() if lane.model is not None and serves(lane.model)]
+            pool = self._pools[serves] = Pool(lanes)
+        return pool
+
+    def _known(self, lane: str) -> None:
+        if all(known.id != lane for known in self._lanes()):
+            raise LaneUnknown
+
+    def _obey(self) -> None:
+        for endpoint in self._endpoints.values():
+            endpoint.obey(self._desired.drained())
+
+    def _lanes_changed(self) -> None:
+        self._pools.clear()
+        self._obey()
+        self.reshare()
 
     def _changed(self) -> None:
         for callback in self._callbacks:

@@ -30,11 +30,16 @@ class LaneState(StrEnum):
     HALF_OPEN = "half_open"
     """One attempt decides: back to probation or open again."""
     DRAINING = "draining"
-    """Removed: attempts in flight go on, none is added. Final."""
+    """Drained by command, or removed: attempts in flight go on, none is added. Only a command ends it."""
 
     @property
     def takes_pages(self) -> bool:
         return self in (LaneState.PROBATION, LaneState.UP, LaneState.HALF_OPEN)
+
+    @property
+    def may_come(self) -> bool:
+        """It takes no pages, and would if probes passed."""
+        return self in (LaneState.STARTING, LaneState.SUSPECT, LaneState.OPEN)
 
 
 class Health:
@@ -94,11 +99,13 @@ class Health:
         if self.state.takes_pages or self.state is LaneState.SUSPECT:
             self._open(now, reason, disconnected=True)
 
-    def fault(self, now: float, reason: str) -> None:
-        """An attempt failed by the lane's own fault."""
+    def fault(self, now: float, reason: str) -> bool:
+        """An attempt failed by the lane's own fault. Whether that opened a lane that was in good standing."""
         self._faults += 1
-        if self.state is LaneState.HALF_OPEN or (self.state.takes_pages and self._faults >= FAULTS_TO_OPEN):
+        in_use = self.state in (LaneState.PROBATION, LaneState.UP)
+        if self.state is LaneState.HALF_OPEN or (in_use and self._faults >= FAULTS_TO_OPEN):
             self._open(now, reason, disconnected=False)
+        return in_use and self.state is LaneState.OPEN
 
     def doubt(self, now: float, reason: str) -> None:
         """An attempt stalled, or the replica ended it itself."""
@@ -125,8 +132,16 @@ class Health:
             self._open_seconds = OPEN_SECONDS
             self._enter(LaneState.STARTING, "restarted")
 
-    def removed(self) -> None:
-        self._enter(LaneState.DRAINING, "removed")
+    def drained(self, reason: str) -> None:
+        """No attempt is to be added until `resumed`."""
+        if self.state is not LaneState.DRAINING:
+            self._enter(LaneState.DRAINING, reason)
+
+    def resumed(self) -> None:
+        """A drained lane may take pages again. What was done to it meanwhile nobody knows: it starts anew."""
+        if self.state is LaneState.DRAINING:
+            self._open_seconds = OPEN_SECONDS
+            self._enter(LaneState.STARTING, "resumed")
 
     def _open(self, now: float, reason: str, *, disconnected: bool) -> None:
         # lanes that fell together should not rise together

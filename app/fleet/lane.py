@@ -1,12 +1,10 @@
 """A lane: the router's view of one replica, with its window, its attempts in flight and what they taught."""
 
 import asyncio
-import hashlib
 import math
 import time
-from collections import deque
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import httpx
@@ -19,11 +17,14 @@ from app.errors import (
     LaneFault,
     LaneFull,
     LaneUnreachable,
+    RankUnknown,
 )
 from app.fleet.foreign import ForeignLoad
 from app.fleet.health import Health, LaneState
-from app.fleet.scrape import Scrape
-from app.telemetry import metrics
+from app.fleet.lane_meters import LaneMeters
+from app.fleet.scrape import EngineLoad
+from app.fleet.view import LaneView, lane_id
+from app.fleet.window import AdaptiveWindow
 from app.telemetry.logs import get_logger
 
 if TYPE_CHECKING:
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
 
 logger = get_logger(__name__)
 
-DEFAULT_WINDOW = 16
-"""Attempts in flight on a replica that states no slots: enough to batch, few enough to lose with it."""
 CHARGE_SECONDS = 10.0
 """How long a failure counts as load. A lane that fails in 20 ms drew 83 % of all pages without it, 7 % with it."""
 MIN_STALL_SECONDS = 20.0
@@ -44,39 +43,11 @@ SMOOTHING = 0.2
 """Weight of the newest page in the moving average of seconds per page."""
 
 
-def lane_id(endpoint: str, rank: int | None) -> str:
-    """The same on every gateway: first 12 hex digits of sha256(base URL), `-`, rank."""
-    return f"{hashlib.sha256(endpoint.encode()).hexdigest()[:12]}-{rank or 0}"
-
-
-@dataclass(frozen=True, slots=True)
-class LaneView:
-    """A lane at one moment, for people and for placing work; changes nothing."""
-
-    id: str
-    endpoint: str
-    """Base URL, without credentials."""
-    rank: int | None
-    model: str | None
-    """None until the replica has said it."""
-    state: LaneState
-    window: int
-    """Attempts that it may have in flight when it is up."""
-    inflight: int
-    charged: int
-    """Recent failures that count as load in the choice."""
-    foreign: float
-    """Estimated requests of other clients."""
-    seconds_per_page: float | None
-    """Moving average; None: no page read yet."""
-    own: bool
-    """Started by this gateway."""
-
-
 class Lane:
     """One replica; lives in the event loop.
 
-    `on_change` is called when a slot may have become free, `on_capacity` when `capacity` may have changed.
+    `on_change` is called when a slot may have become free, `on_capacity` when `capacity` may have changed. What the
+    choice looks at, `has_room` and `load`, is kept up to date by whatever changes it: there are many lanes to look at.
     """
 
     def __init__(
@@ -96,33 +67,42 @@ class Lane:
         self.id = lane_id(endpoint, rank)
         self.endpoint = shown
         self.rank = rank
+        self.engines = 1
         self.client = client
         self.own = own
         self.page_seconds = page_seconds
+        self.siblings: Sequence[Lane] = (self,)
+        """The lanes of its server, itself among them: what the server suffers they all do."""
         self.model: str | None = None
         self.inflight: set[Attempt] = set()
+        self.has_room = False
+        self.load = 0.0
         self.seconds_per_page: float | None = None
+        self.stepped_at = -math.inf
+        """When the engine was last seen to have worked."""
         self.foreign = ForeignLoad()
         self.health = Health(self._entered, slow_start=not own)
+        self.reason = "not probed yet"
+        self._since = datetime.now(UTC)
         self._fixed_window = fixed_window
         self._stated_slots: int | None = None
+        self._adaptive_window = AdaptiveWindow()
         self._share: int | None = None
         self._on_change = on_change
         self._on_capacity = on_capacity
-        self._full_until = 0.0
-        self._charges: deque[float] = deque()
+        self._pauses = 0
+        self._charges = 0
+        self._due = 0.0
         self._steps: float | None = None
-        self._stepped_at = -math.inf
-        self._up_gauge = metrics.LANE_UP.labels(self.id)
-        self._inflight_gauge = metrics.LANE_INFLIGHT.labels(self.id)
-        self._window_gauge = metrics.LANE_WINDOW.labels(self.id)
-        self._window_gauge.set(self.window)
-        self._share_gauge = metrics.LANE_SHARE.labels(self.id)
-        self._share_gauge.set(self.window)
+        self._pages_read: list[tuple[float, float]] = []
+        self._attempts = 0
+        self._failures = 0
+        self._known_window = self.window
+        self._meters = LaneMeters(self)
 
     @property
     def window(self) -> int:
-        return self._fixed_window or self._stated_slots or DEFAULT_WINDOW
+        return self._fixed_window or self._stated_slots or self._adaptive_window.size
 
     @property
     def capacity(self) -> int:
@@ -130,14 +110,14 @@ class Lane:
         return self.window if self.health.state.takes_pages else 0
 
     @property
-    def share(self) -> int | None:
-        """Slots of the window that are this gateway's; None: all."""
-        return self._share
+    def share(self) -> int:
+        """Slots of the window that are this gateway's."""
+        return self.window if self._share is None else self._share
 
-    @share.setter
-    def share(self, slots: int | None) -> None:
+    def set_share(self, slots: int | None) -> None:
+        """None: all, however the window changes."""
         self._share = slots
-        self._share_gauge.set(self.window if slots is None else slots)
+        self._update()
 
     @property
     def allowed(self) -> int:
@@ -146,42 +126,47 @@ class Lane:
         return allowed if self._share is None else min(allowed, self._share)
 
     @property
+    def free(self) -> int:
+        """Attempts that may be added."""
+        return 0 if self._pauses else max(0, self.allowed - len(self.inflight))
+
+    @property
+    def takes_one(self) -> bool:
+        """Whether an attempt may be added, were the lane not shared."""
+        return not self._pauses and len(self.inflight) < self.health.allowed(self.window)
+
+    @property
+    def pace_seconds(self) -> float | None:
+        """Seconds per page of one slot, as if all engines worked on it together; None: no page read yet."""
+        return None if self.seconds_per_page is None else self.seconds_per_page / self.engines
+
+    @property
     def stall_seconds(self) -> float:
         """Longest silence of an attempt while the engine shows no other sign of life."""
         if self.seconds_per_page is None:
             return self.page_seconds * FIRST_STALL_SHARE
         return min(self.page_seconds, max(MIN_STALL_SECONDS, STALL_PAGES * self.seconds_per_page))
 
-    def free(self, now: float) -> int:
-        """Attempts that may be added."""
-        return 0 if now < self._full_until else max(0, self.allowed - len(self.inflight))
-
-    def takes_one(self, now: float) -> bool:
-        """Whether an attempt may be added, were the lane not shared."""
-        return now >= self._full_until and len(self.inflight) < self.health.allowed(self.window)
-
-    def charged(self, now: float) -> int:
-        while self._charges and self._charges[0] <= now:
-            self._charges.popleft()
-        return len(self._charges)
-
-    def load(self, now: float) -> float:
-        return len(self.inflight) + self.charged(now) + self.foreign.requests
-
     def remaining_seconds(self, now: float) -> float:
-        expected = self.seconds_per_page or 0.0
-        return sum(max(0.0, expected - (now - attempt.started_at)) for attempt in self.inflight)
+        """Until the attempts in flight are due, added up; one that is overdue counts as minus what it is late."""
+        return self._due - len(self.inflight) * now
 
     def view(self) -> LaneView:
         return LaneView(
             id=self.id,
             endpoint=self.endpoint,
             rank=self.rank,
+            engines=self.engines,
             model=self.model,
             state=self.health.state,
+            reason=self.reason,
+            since=self._since,
             window=self.window,
+            share=self.share,
             inflight=len(self.inflight),
-            charged=self.charged(time.monotonic()),
+            attempts=self._attempts,
+            failures=self._failures,
+            charged=self._charges,
             foreign=self.foreign.requests,
             seconds_per_page=self.seconds_per_page,
             own=self.own,
@@ -190,84 +175,156 @@ class Lane:
     # what attempts report
 
     def acquire(self, attempt: "Attempt") -> None:
+        attempt.due_at = attempt.started_at + (self.seconds_per_page or 0.0)
+        self._due += attempt.due_at
         self.inflight.add(attempt)
         self.foreign.sent(len(self.inflight))
-        self._inflight_gauge.set(len(self.inflight))
+        self._update()
 
     def release(self, attempt: "Attempt", outcome: str) -> None:
         """Called exactly once an attempt; `outcome` is `succeeded`, `cancelled` or an error code."""
         self.inflight.remove(attempt)
-        self._inflight_gauge.set(len(self.inflight))
-        if self.health.state is not LaneState.DRAINING:
-            metrics.ATTEMPTS.labels(self.id, outcome).inc()
+        self._due = self._due - attempt.due_at if self.inflight else 0.0
+        self._attempts += 1
+        self._failures += outcome not in ("succeeded", "cancelled")
+        self._meters.attempt_ended(outcome)
+        self._update()
         self._on_change()
 
     def charge(self) -> None:
         """Count a failure as load for a while; in the choice only, never against the window."""
-        self._charges.append(time.monotonic() + CHARGE_SECONDS)
+        self._charges += 1
+        self._update()
+        asyncio.get_running_loop().call_later(CHARGE_SECONDS, self._discharge)
 
-    def succeeded(self, seconds: float) -> None:
+    def succeeded(self, started_at: float, seconds: float) -> None:
+        now = time.monotonic()
         average = self.seconds_per_page
         self.seconds_per_page = seconds if average is None else average + SMOOTHING * (seconds - average)
+        if self.rank is not None:
+            self._pages_read.append((started_at, now))
+        if self.health.state is LaneState.UP:
+            self._adaptive_window.page_read(now, len(self.inflight), self.allowed)
+            self._resize()
         self.health.page_read(self.window)
+        self._update()
 
     def failed(self, error: AttemptError) -> None:
-        now = time.monotonic()
+        """What the server suffers all its lanes do; a stall, or a page that takes too long, is one engine's own."""
+        now, code = time.monotonic(), error.code()
         if error.charged:
             self.charge()
         match error:
             case LaneUnreachable():
-                self.health.disconnected(now, error.code())
+                self._disconnect(self.siblings, now, code)
+            case RankUnknown():
+                self._disconnect((self,), now, code)
             case LaneFull():
-                self._pause(now, error.extra["retry_after"])
-            case AttemptAborted() | AttemptStalled():
-                self.health.doubt(now, error.code())
-            case LaneFault() | AttemptTimeout():
-                self.health.fault(now, error.code())
+                for lane in self.siblings:
+                    lane.full(now, error.extra["retry_after"])
+            case AttemptAborted():
+                for lane in self.siblings:
+                    lane.health.doubt(now, code)
+            case AttemptStalled():
+                self._meters.stalled()
+                self.health.doubt(now, code)
+            case LaneFault():
+                if self.health.fault(now, code):
+                    self._disconnect(self.siblings, now, code)
+            case AttemptTimeout():
+                self.health.fault(now, code)
+
+    def full(self, now: float, pause_seconds: float) -> None:
+        """The server had no room: nothing is sent there for a while, and less at once from then on."""
+        self._adaptive_window.refused(now)
+        self._pauses += 1
+        self._resize()
+        asyncio.get_running_loop().call_later(pause_seconds, self._unpause)
 
     # what probes report
 
-    def scraped(self, scrape: Scrape) -> None:
+    def scraped(self, load: EngineLoad) -> None:
         """Take in a reading of the replica's metrics; an empty one if they could not be read."""
         now = time.monotonic()
-        window = self.window
-        if scrape.slots is not None:
-            self._stated_slots = scrape.slots
+        if load.slots is not None:
+            self._stated_slots = load.slots
             self.health.slow_start = False
-        if scrape.steps != self._steps and None not in (scrape.steps, self._steps):
-            self._stepped_at = now
-        self._steps = scrape.steps
-        self.foreign.scraped(None if self.own else scrape.requests, len(self.inflight))
-        if self.window != window:
-            self._window_gauge.set(self.window)
-            self.share = self._share
-            self._on_capacity()
+        if load.steps is not None:
+            if self._steps not in (None, load.steps):
+                self.stepped_at = now
+            self._steps = load.steps
+        self.foreign.scraped(None if self.own else load.requests, len(self.inflight))
+        self._adaptive_window.scraped(now, load)
+        self._resize()
 
-    def end_stalled(self) -> None:
-        """Fail the attempts that were silent for too long while the engine did not step, or can't be seen to."""
+    def take_pages_read(self, before: float) -> list[float]:
+        """When those pages began that have ended by `before`, each told once."""
+        began = [began for began, ended in self._pages_read if ended <= before]
+        self._pages_read = [page for page in self._pages_read if page[1] > before]
+        return began
+
+    def find_stalled(self) -> None:
+        """Tell the attempts that were silent for too long while the engine did not step, or can't be seen to."""
         now = time.monotonic()
         limit = self.stall_seconds
-        if now - self._stepped_at > limit:
-            for attempt in self.inflight:
+        if now - self.stepped_at > limit:
+            for attempt in list(self.inflight):
                 if now - attempt.progress_at > limit:
-                    attempt.end(AttemptStalled())
+                    attempt.stall()
+
+    def complain(self, reason: str) -> None:
+        """A probe failed for `reason`: why the lane takes no pages, if it takes none."""
+        if self.health.state.may_come:
+            self.reason = reason
+
+    # what the endpoint decides
+
+    def stand_for(self, rank: int | None, engines: int) -> None:
+        """Send to the engine `rank` of the server; None: to any of its `engines`."""
+        if (rank, engines) != (self.rank, self.engines):
+            self.rank, self.engines = rank, engines
+            self._pages_read.clear()
+            self.foreign = ForeignLoad()
+            self.foreign.sent(len(self.inflight))
+            self._stated_slots = None
+            self._adaptive_window = AdaptiveWindow(engines)
+            self._resize()
 
     def remove(self) -> None:
         """No new attempts; its series end."""
-        self.health.removed()
-        for gauge in (metrics.LANE_UP, metrics.LANE_INFLIGHT, metrics.LANE_WINDOW, metrics.LANE_SHARE):
-            gauge.remove_by_labels({"lane": self.id})
-        for counter in (metrics.ATTEMPTS, metrics.LANE_TRANSITIONS):
-            counter.remove_by_labels({"lane": self.id})
+        self.health.drained("removed")
+        self._meters.remove()
 
-    def _pause(self, now: float, seconds: float) -> None:
-        self._full_until = max(self._full_until, now + seconds)
-        asyncio.get_running_loop().call_later(seconds, self._on_change)
+    def _disconnect(self, lanes: "Sequence[Lane]", now: float, reason: str) -> None:
+        for lane in lanes:
+            lane.health.disconnected(now, reason)
+
+    def _discharge(self) -> None:
+        self._charges -= 1
+        self._update()
+
+    def _unpause(self) -> None:
+        self._pauses -= 1
+        self._update()
+        self._on_change()
+
+    def _resize(self) -> None:
+        """The window may be another."""
+        self._update()
+        if self._known_window != self.window:
+            self._known_window = self.window
+            self._on_capacity()
+
+    def _update(self) -> None:
+        inflight = len(self.inflight)
+        self.load = inflight + self._charges + self.foreign.requests
+        self.has_room = not self._pauses and inflight < self.allowed
 
     def _entered(self, state: LaneState, reason: str) -> None:
         level = logger.info if state.takes_pages or state is LaneState.DRAINING else logger.warning
         level("lane state", lane=self.id, endpoint=self.endpoint, state=state.value, reason=reason)
-        metrics.LANE_TRANSITIONS.labels(self.id, state.value).inc()
-        self._up_gauge.set(state.takes_pages)
+        self.reason, self._since = reason, datetime.now(UTC)
+        self._meters.entered(state)
+        self._update()
         self._on_capacity()
         self._on_change()

@@ -45,7 +45,7 @@ class Shares:
             wants = {} if pool is None else self._rivals.wants(pool)
             slots = lane_slots({lane.id: lane.capacity for lane in members}, wants) if len(wants) > 1 else {}
             for lane in members:
-                lane.share = slots[lane.id][self._rivals.owner] if slots else None
+                lane.set_share(slots[lane.id][self._rivals.owner] if slots else None)
 
 
 def lane_slots(windows: Mapping[str, int], wants: Mapping[str, int]) -> dict[str, dict[str, int]]:

@@ -28,6 +28,13 @@ LANE_WINDOW = Gauge("pagefleet_lane_window_attempts", "Attempts that the lane ma
 LANE_SHARE = Gauge(
     "pagefleet_lane_share_attempts", "Attempts that this gateway may have in flight: its part of the window", ["lane"]
 )
+LANE_ENGINES = Gauge(
+    "pagefleet_lane_engines",
+    "Engines behind the lane: over 1 where a server with data-parallel ranks does not heed the rank named",
+    ["lane"],
+)
+LANE_FOREIGN = Gauge("pagefleet_lane_foreign_requests", "Estimated requests of other clients", ["lane"])
+LANE_STALLS = Counter("pagefleet_lane_stalls_total", "Attempts that were silent for too long", ["lane"])
 ATTEMPTS = Counter("pagefleet_attempts_total", "Attempts ended, by outcome", ["lane", "outcome"])
 LANE_TRANSITIONS = Counter("pagefleet_lane_transitions_total", "Changes of lane state", ["lane", "state"])
 

@@ -1,3 +1,5 @@
+from datetime import UTC, datetime
+
 import httpx
 import pytest
 
@@ -13,10 +15,16 @@ def lane(state: LaneState, window: int, inflight: int) -> LaneView:
         id="0123456789ab-0",
         endpoint="http://a",
         rank=None,
+        engines=1,
         model=None,
         state=state,
+        reason="page read",
+        since=datetime.now(UTC),
         window=window,
+        share=window,
         inflight=inflight,
+        attempts=0,
+        failures=0,
         charged=0,
         foreign=0,
         seconds_per_page=None,

@@ -9,7 +9,7 @@ import pytest
 
 from app.errors import AttemptAborted, AttemptError, LaneFault, LaneFull, LaneUnreachable, RequestRefused
 from app.fleet.client import Answer, complete, open_client
-from tests.standin import Fault, Reply, StandIn
+from tests.standins import Fault, Reply, StandIn
 from tests.unit.fleet.conftest import page_request, until
 
 
@@ -121,7 +121,7 @@ async def test_the_replicas_own_words_are_passed_on_short(replica: StandIn, clie
     replica.plan(Reply(status=400, text=""), Reply(fault=Fault.IN_BAND_ERROR))
     with pytest.raises(RequestRefused, match=r"^The replica answered 400: Bad Request$"):
         await ask(client)
-    with pytest.raises(LaneFault, match=r"^The replica failed: EngineCore encountered an issue\.$"):
+    with pytest.raises(LaneFault, match=r"^The replica failed: EngineCore encountered an issue\."):
         await ask(client)
 
 

@@ -19,9 +19,9 @@ from app.errors import (
     StartError,
 )
 from app.fleet import Attempt, Fleet, LaneState, LaneView, lane_id
-from app.fleet.lane import DEFAULT_WINDOW
+from app.fleet.window import START_ATTEMPTS
 from app.settings import Settings
-from tests.standin import Fault, Reply, StandIn
+from tests.standins import Fault, Reply, StandIn
 from tests.unit.fleet.conftest import RunFleet, any_model, page_request, until
 
 
@@ -98,14 +98,14 @@ async def test_a_replica_that_states_nothing_earns_the_default_window(run_fleet:
             await read_page(fleet)
             allowed.append(fleet.window(any_model))
         assert allowed == [1, 2, 4, 8, 16]
-        assert only(fleet).window == DEFAULT_WINDOW
+        assert only(fleet).window == START_ATTEMPTS
 
 
 async def test_an_own_replica_has_its_window_at_once(run_fleet: RunFleet) -> None:
     async with StandIn(states_slots=False) as replica, run_fleet() as fleet:
         fleet.add_endpoint(replica.url, own=True)
         await until(lambda: fleet.has_lanes(any_model))
-        assert fleet.window(any_model) == DEFAULT_WINDOW
+        assert fleet.window(any_model) == START_ATTEMPTS
 
 
 # choice
@@ -176,6 +176,28 @@ async def test_requests_of_other_clients_count_as_load(run_fleet: RunFleet) -> N
         assert {attempt.lane.endpoint for attempt in attempts} == {idle.url}
         for attempt in attempts:
             attempt.release()
+
+
+async def test_numbers_that_can_no_longer_be_read_are_forgotten_and_close_nothing(run_fleet: RunFleet) -> None:
+    async with StandIn(slots=8) as replica, run_fleet(replica.url) as fleet:
+        for status in (500, 0):  # an error, then no answer at all
+            replica.metrics_status = 200
+            replica.foreign = 4
+            await until(lambda: only(fleet).foreign == 4)
+            replica.metrics_status = status
+            await until(lambda: only(fleet).foreign == 0)
+            assert only(fleet).window == 8
+            assert await read_page(fleet)
+
+
+async def test_an_endpoint_that_hangs_holds_up_no_others_probes(
+    run_fleet: RunFleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.fleet.probe.PROBE_SECONDS", 60)
+    async with StandIn() as silent, StandIn() as other, run_fleet(silent.url, other.url) as fleet:
+        silent.health_status = silent.metrics_status = 0
+        other.foreign = 4
+        await until(lambda: sorted(lane.foreign for lane in fleet.lanes()) == [0, 4])
 
 
 # faults
@@ -288,6 +310,24 @@ async def test_a_silent_attempt_on_a_frozen_engine_stalls(run_fleet: RunFleet) -
             assert attempt.lane.state is LaneState.SUSPECT
             assert attempt.lane.charged == 1
         await until(lambda: replica.disconnects == 1)
+
+
+@pytest.mark.usefixtures("short_patience")
+async def test_a_stall_that_its_caller_wants_to_hear_of_does_not_end_the_attempt(run_fleet: RunFleet) -> None:
+    """The lane gets no further pages, and is in probation again if the answer comes after all."""
+    async with StandIn(states_slots=False) as replica, run_fleet(replica.url) as fleet:
+        replica.metrics_status = 500  # nobody sees that it works
+        replica.plan(Reply(seconds=0.6))
+        stalls: list[LaneState] = []
+        with acquire(fleet) as attempt:
+            page = asyncio.create_task(attempt.complete(page_request(), lambda: stalls.append(attempt.lane.state)))
+            await until(lambda: stalls)
+            assert stalls == [LaneState.SUSPECT]
+            assert fleet.acquire(any_model) is None
+            assert series(attempt.lane.id)["pagefleet_lane_stalls_total"] == 1
+            assert (await page).finish_reason == "stop"
+            assert attempt.lane.state is LaneState.PROBATION
+        assert (len(stalls), replica.disconnects) == (1, 0)
 
 
 @pytest.mark.usefixtures("short_patience")

@@ -4,7 +4,7 @@ import pytest
 
 from app.fleet.health import FAULTS_TO_OPEN, MAX_OPEN_SECONDS, MISSED_TO_SUSPECT, OPEN_SECONDS, Health, LaneState
 
-Event = Callable[[Health], None]
+Event = Callable[[Health], object]
 
 WINDOW = 8
 AFTER_OPEN = OPEN_SECONDS * 1.2
@@ -39,8 +39,12 @@ def restarted(health: Health) -> None:
     health.restarted()
 
 
-def removed(health: Health) -> None:
-    health.removed()
+def drained(health: Health) -> None:
+    health.drained("drained by command")
+
+
+def resumed(health: Health) -> None:
+    health.resumed()
 
 
 UP: list[Event] = [passed(), page]
@@ -90,10 +94,13 @@ def walk(*events: Event, slow_start: bool = False) -> Health:
         ([*UP, doubt(), passed(), fault()], LaneState.OPEN),
         ([*UP, doubt(), passed(), doubt()], LaneState.OPEN),
         ([*UP, doubt(), passed(), disconnected()], LaneState.OPEN),
-        # a new process, a removed lane
+        # a new process, a drained lane
         ([*UP, disconnected(), restarted], LaneState.STARTING),
         ([*UP, disconnected(), restarted, passed()], LaneState.PROBATION),
-        ([*UP, removed, passed(), page, disconnected(), doubt(), restarted, *MISSES], LaneState.DRAINING),
+        ([*UP, drained, passed(), page, disconnected(), doubt(), restarted, *MISSES, *FAULTS], LaneState.DRAINING),
+        ([*UP, drained, resumed], LaneState.STARTING),
+        ([*UP, drained, resumed, passed()], LaneState.PROBATION),
+        ([*UP, resumed], LaneState.UP),
     ],
 )
 def test_state_after_events(events: list[Event], state: LaneState) -> None:
@@ -151,7 +158,7 @@ def test_without_slow_start_probation_has_the_whole_window() -> None:
         ([*UP, doubt()], 0),
         ([*UP, doubt(), passed()], 1),
         ([*UP, disconnected()], 0),
-        ([*UP, removed], 0),
+        ([*UP, drained], 0),
     ],
 )
 def test_attempts_allowed_in_a_state(events: list[Event], allowed: int) -> None:
@@ -170,3 +177,11 @@ def test_each_state_entered_is_reported_with_its_reason() -> None:
         (LaneState.UP, "page read"),
         (LaneState.OPEN, "refused"),
     ]
+
+
+def test_a_fault_says_whether_it_opened_a_lane_in_good_standing() -> None:
+    health = walk(*UP)
+    assert [health.fault(0.0, "500") for _ in range(3)] == [False, True, False]
+    health.probe_passed(AFTER_OPEN)
+    assert not health.fault(AFTER_OPEN, "500")  # half-open: it was known to be ill
+    assert health.state is LaneState.OPEN

@@ -1,10 +1,9 @@
-import time
-
 import pytest
 
 from app.errors import AttemptStalled, LaneFault, LaneFull, LaneUnreachable
 from app.fleet.client import open_client
-from app.fleet.lane import CHARGE_SECONDS, Lane
+from app.fleet.lane import Lane
+from tests.unit.fleet.conftest import until
 
 
 @pytest.fixture
@@ -32,23 +31,23 @@ def lane() -> Lane:
 )
 def test_the_silence_that_is_a_stall(lane: Lane, page_times: list[float], limit: float) -> None:
     for seconds in page_times:
-        lane.succeeded(seconds)
+        lane.succeeded(0.0, seconds)
     assert lane.stall_seconds == limit
 
 
 def test_seconds_per_page_follow_the_pages(lane: Lane) -> None:
-    lane.succeeded(1.0)
+    lane.succeeded(0.0, 1.0)
     assert lane.seconds_per_page == 1.0
-    lane.succeeded(2.0)
+    lane.succeeded(0.0, 2.0)
     assert lane.seconds_per_page == pytest.approx(1.2)
     for _ in range(30):
-        lane.succeeded(2.0)
+        lane.succeeded(0.0, 2.0)
     assert lane.seconds_per_page == pytest.approx(2.0, rel=0.01)
 
 
-async def test_charged_failures_are_load_for_a_while(lane: Lane) -> None:
-    now = time.monotonic()
+async def test_charged_failures_are_load_for_a_while(lane: Lane, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.fleet.lane.CHARGE_SECONDS", 0.05)
     for error in (LaneFault(), AttemptStalled(), LaneUnreachable(), LaneFull(retry_after=0.0)):
         lane.failed(error)
-    assert lane.load(now) == 2  # a lane that is gone or full is not chosen anyway
-    assert lane.load(now + CHARGE_SECONDS + 5) == 0
+    assert lane.load == 2  # a lane that is gone or full is not chosen anyway
+    await until(lambda: lane.load == 0)

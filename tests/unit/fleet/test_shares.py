@@ -9,7 +9,7 @@ from prometheus_client import REGISTRY
 
 from app.fleet import Fleet
 from app.fleet.shares import divide, lane_slots
-from tests.standin import Reply, StandIn
+from tests.standins import Reply, StandIn
 from tests.unit.fleet.conftest import RunFleet, any_model, page_request, until
 
 EAGER = 1_000
