@@ -12,7 +12,7 @@ from typing import Any
 
 from app.lifeline import die_with_parent
 from tests.crash.codes import PageCode
-from tests.standin import Call, Reply, StandIn
+from tests.standins import Call, Reply, StandIn
 
 GIVEN_UP_SHARE = 0.7
 """Of the calls for hard pages. A page fails with the third: one in three."""
@@ -21,14 +21,14 @@ _GIVEN_UP = Reply(text="", finish_reason="length")
 
 class CodeReader(StandIn):
     def __init__(self, calls: Path, **options: Any) -> None:
-        super().__init__(keep_bodies=False, **options)
+        super().__init__(keep_calls=False, **options)
         self._log = os.open(calls, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 
-    async def _answer(self, connection: Any, call: Call, reply: Reply) -> None:
+    def begin(self, call: Call, reply: Reply) -> Reply:
         code = PageCode.read(call.image)
         os.write(self._log, f"{code}\n".encode())
         given_up = code.hard and random.random() < GIVEN_UP_SHARE
-        await super()._answer(connection, call, _GIVEN_UP if given_up else Reply(text=str(code)))
+        return _GIVEN_UP if given_up else Reply(text=str(code))
 
 
 async def _main() -> None:

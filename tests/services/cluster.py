@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
-from tests.standin import Call, StandIn
+from tests.standins import Call, StandIn
 from tests.system.gateway import Gateway, running_gateway
 from tests.waiting import until
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.servers import PostgresServer, SeaweedServer
 from tests.services.pages import name_shape
-from tests.standin import StandIn
+from tests.standins import StandIn
 
 CLAIM_SECONDS = 3
 

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 
 from tests.services.pages import shaped_pdf, text_of
-from tests.standin import StandIn
+from tests.standins import StandIn
 from tests.waiting import DEADLINE_SECONDS
 
 DOCUMENTS = 50

@@ -16,7 +16,7 @@ import httpx
 from tests.servers import PostgresServer
 from tests.services.cluster import running_gateways
 from tests.services.pages import name_shape, shaped_pdf, text_of
-from tests.standin import StandIn
+from tests.standins import StandIn
 from tests.system.gateway import Event, Gateway
 from tests.waiting import until
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pymupdf
 from PIL import Image
 
-from tests.standin import Call
+from tests.standins import Call
 
 WIDTH_POINTS = 322
 SCALE = 4

@@ -11,7 +11,7 @@ from app.api.keys import as_yaml, new_key
 from tests.services.cluster import running_gateways
 from tests.services.documents import check_read_once, read_at_random
 from tests.services.pages import shaped_pdf
-from tests.standin import StandIn
+from tests.standins import StandIn
 from tests.system.gateway import Event
 
 

@@ -10,7 +10,7 @@ from tests.servers import Nginx
 from tests.services.cluster import running_gateways
 from tests.services.documents import check_read_once, read_at_random
 from tests.services.pages import shaped_pdf
-from tests.standin import StandIn
+from tests.standins import StandIn
 from tests.system.gateway import END_SECONDS, Gateway
 
 

@@ -8,7 +8,7 @@ import pytest
 from tests.services.cluster import running_gateways
 from tests.services.cutting import cutting_proxy
 from tests.services.pages import name_shape, shaped_pdf, text_of
-from tests.standin import StandIn
+from tests.standins import StandIn
 from tests.waiting import until
 
 PAGES = 4

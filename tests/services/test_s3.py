@@ -18,7 +18,7 @@ from app.settings import MIB, Settings
 from tests.blobs import keys_of
 from tests.pdfs import numbered_pdf
 from tests.servers import SeaweedServer
-from tests.standin import StandIn
+from tests.standins import StandIn
 from tests.system.gateway import Gateway, running_gateway
 from tests.waiting import until
 

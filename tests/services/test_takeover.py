@@ -7,7 +7,7 @@ from pathlib import Path
 from tests.services.cluster import calls_of, knows, running_gateways
 from tests.services.conftest import CLAIM_SECONDS
 from tests.services.pages import name_shape, shaped_pdf, text_of
-from tests.standin import StandIn
+from tests.standins import StandIn
 from tests.waiting import until
 
 PAGES = 20

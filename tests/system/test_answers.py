@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from tests.pdfs import numbered_pdf
-from tests.standin import Fault, Reply, StandIn
+from tests.standins import Fault, Reply, StandIn
 from tests.system.gateway import TAKING_PAGES, Gateway, running_gateway
 
 
@@ -35,8 +35,14 @@ async def healthy(gateway: Gateway, replicas: list[StandIn]) -> None:
     [
         Reply(status=500),
         Reply(status=503, headers={"Retry-After": "1"}),
+        Reply(fault=Fault.RESET_EARLY),
         Reply(fault=Fault.RESET),
         Reply(fault=Fault.CUT),
+        Reply(fault=Fault.KEEP_ALIVE_CUT),
+        Reply(fault=Fault.ERROR_BODY),
+        Reply(fault=Fault.HTML),
+        Reply(fault=Fault.GARBAGE),
+        Reply(fault=Fault.EMPTY_CHOICES),
         Reply(fault=Fault.IN_BAND_ERROR),
         Reply(fault=Fault.MALFORMED),
         Reply(finish_reason="abort"),

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.pdfs import numbered_pdf
-from tests.standin import StandIn
+from tests.standins import StandIn
 from tests.system.gateway import Gateway, running_gateway
 from tests.waiting import until
 

@@ -11,7 +11,7 @@ import pytest
 
 from tests.pdfs import numbered_pdf
 from tests.processes import children, command_line, is_alive
-from tests.standin import Reply, StandIn
+from tests.standins import Reply, StandIn
 from tests.system.gateway import Gateway, running_gateway
 from tests.waiting import until
 

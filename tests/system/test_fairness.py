@@ -5,7 +5,7 @@ import time
 from pathlib import Path
 
 from tests.pdfs import numbered_pdf
-from tests.standin import StandIn
+from tests.standins import StandIn
 from tests.system.gateway import running_gateway
 from tests.waiting import until
 

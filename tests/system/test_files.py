@@ -8,7 +8,7 @@ import pytest
 from PIL import Image, ImageDraw
 
 from tests.pdfs import numbered_pdf, text_pdf
-from tests.standin import Reply, StandIn
+from tests.standins import Reply, StandIn
 from tests.system.gateway import Gateway, running_gateway
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from app.api.keys import KeyEntry, as_yaml, new_key
 from tests.pdfs import numbered_pdf
-from tests.standin import StandIn
+from tests.standins import StandIn
 from tests.system.gateway import END_SECONDS, Gateway, running_gateway
 from tests.waiting import until
 

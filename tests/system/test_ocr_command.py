@@ -17,7 +17,7 @@ import pytest
 
 from tests.pdfs import numbered_pdf
 from tests.processes import children, is_alive
-from tests.standin import Reply, StandIn
+from tests.standins import Reply, StandIn
 from tests.system.gateway import END_SECONDS, running_gateway
 from tests.waiting import until
 

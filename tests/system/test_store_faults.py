@@ -16,7 +16,7 @@ import httpx
 import pytest
 
 from tests.pdfs import numbered_pdf
-from tests.standin import StandIn
+from tests.standins import StandIn
 from tests.system.gateway import Event, Gateway, running_gateway
 from tests.waiting import until
 

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from tests.pdfs import numbered_pdf
-from tests.standin import Reply, StandIn
+from tests.standins import Reply, StandIn
 from tests.system.gateway import Event, Gateway, running_gateway
 
 PAGES = 4

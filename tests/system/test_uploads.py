@@ -10,7 +10,7 @@ import pymupdf
 import pytest
 
 from tests.pdfs import numbered_pdf, text_pdf
-from tests.standin import StandIn
+from tests.standins import StandIn
 from tests.system.gateway import Gateway, running_gateway
 from tests.waiting import until
 

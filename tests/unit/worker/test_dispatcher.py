@@ -8,7 +8,7 @@ from app.fleet import Attempt, Fleet
 from app.profiles import Profile, Profiles
 from app.settings import Settings
 from app.worker.dispatcher import Dispatcher
-from tests.standin import StandIn
+from tests.standins import StandIn
 from tests.unit.worker.parts import claim, running_fleet
 
 PROFILES = Profiles(Settings())

@@ -22,7 +22,7 @@ from app.worker.dispatcher import Dispatcher
 from app.worker.images import ImageBuffer
 from app.worker.page_reader import PageReader, Progress, backoff_seconds
 from app.worker.source_files import SourceFiles
-from tests.standin import Fault, Reply, StandIn
+from tests.standins import Fault, Reply, StandIn
 from tests.unit.worker.parts import DEADLINE_SECONDS, RENDER_SECONDS, SIZE, WARNING, Pen, claim, running_fleet, store
 from tests.waiting import until
 

@@ -27,7 +27,7 @@ from app.settings import Settings
 from app.worker import Worker, claimer, outbox, page_reader
 from app.worker import worker as worker_module
 from tests.journals import new_document, settings_for
-from tests.standin import Reply, StandIn
+from tests.standins import Reply, StandIn
 from tests.unit.worker.parts import DEADLINE_SECONDS, Pen, running_fleet
 from tests.waiting import until
 
