@@ -1,9 +1,6 @@
 """How much of its replicas' time a gateway uses, and what a page costs it."""
 
-import asyncio
 import json
-import os
-import sys
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -11,6 +8,7 @@ from pathlib import Path
 
 from tests.pdfs import text_pdf
 from tests.processes import children, cpu_seconds
+from tests.standins.fleet import StandInFleet
 from tests.system.gateway import running_gateway
 
 SLOTS = 8
@@ -22,18 +20,8 @@ TEXT = "\n".join(f"Line {line} of a page as books have them, set in eleven point
 @asynccontextmanager
 async def standin_process(slots: int, seconds: float) -> AsyncIterator[str]:
     """A stand-in replica in a process of its own, so that its CPU time is not the gateway's; its URL."""
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "tests.standin", "--port", "0", "--slots", str(slots), "--seconds", str(seconds)),
-        *("--text", "Read."),
-        stdout=asyncio.subprocess.PIPE,
-        env={**os.environ, "PAGEFLEET_PARENT_PID": str(os.getpid())},
-    )
-    assert process.stdout is not None
-    try:
-        yield (await process.stdout.readline()).decode().split()[-1]
-    finally:
-        process.kill()
-        await process.wait()
+    async with StandInFleet(1, slots=slots, seconds=seconds, text="Read.") as replicas:
+        yield replicas.urls[0]
 
 
 async def share_of_ideal(folder: Path) -> None:
