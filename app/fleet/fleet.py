@@ -84,8 +84,8 @@ class Fleet:
         return {lane.model for lane in self._lanes() if lane.model is not None}
 
     def has_lanes(self, serves: Serves, avoid: Collection[str] = ()) -> bool:
-        """Whether a lane that serves takes pages of this gateway, be it full; lanes in `avoid` don't count."""
-        return any(lane.allowed for lane in self._serving(serves) if lane.id not in avoid)
+        """Whether a lane that serves takes pages, be it full; lanes in `avoid` don't count."""
+        return any(lane.capacity for lane in self._serving(serves) if lane.id not in avoid)
 
     def capacity(self, serves: Serves) -> int:
         """Attempts that all gateways together may have in flight now on the lanes that serve."""
@@ -104,15 +104,15 @@ class Fleet:
         """Take a slot of the least-loaded lane that serves; None if none is free.
 
         `avoid` holds ids of lanes not to use. The attempt holds its slot until its `with` block ends, or `release`.
-        A gateway whose shares have shrunk to nothing may have one attempt in flight all the same: what it has claimed
-        must end.
+        Where this gateway has no share of these lanes it may have one attempt in flight there all the same: what it
+        has claimed must end, and a page that one lane has failed must get to another.
         """
         now = time.monotonic()
-        serving = list(self._serving(serves))
+        serving = [lane for lane in self._serving(serves) if lane.id not in avoid]
         free = [lane for lane in serving if lane.free(now)]
         if not free and not any(lane.allowed or lane.inflight for lane in serving):
             free = [lane for lane in serving if lane.takes_one(now)]
-        lane = least_loaded([lane for lane in free if lane.id not in avoid], now)
+        lane = least_loaded(free, now)
         return None if lane is None else Attempt(lane)
 
     def on_change(self, callback: Callable[[], None]) -> None:
