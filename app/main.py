@@ -3,8 +3,10 @@
 import asyncio
 import contextlib
 import logging
+import os
 import signal
 import socket
+import threading
 from collections.abc import Iterator
 from contextlib import AsyncExitStack
 
@@ -28,6 +30,8 @@ CUT_STREAM_MESSAGE = "ASGI callable returned without completing response."
 """What uvicorn logs as an error when a stream is cut on purpose."""
 HTTP_CLOSE_SECONDS = 5
 """What requests that are under way after the drain get to end."""
+STOP_SECONDS = 20
+"""What everything beside the grace time may take after a signal to stop."""
 
 _logger = get_logger("main")
 
@@ -50,11 +54,13 @@ class Gateway:
         return context
 
     async def drain(self) -> None:
-        """Cut the streams, take nothing new, and let pages in flight end within the grace time."""
+        """Cut the streams, take nothing new, let pages in flight end within the grace time, and answer who waited."""
         if self.context is not None:
             self.context.draining.set()
         if self._worker is not None:
             await self._worker.drain(self._settings.grace_seconds)
+        if self.context is not None:
+            self.context.close()
 
     async def stop(self) -> None:
         await self._stack.aclose()
@@ -112,6 +118,20 @@ class _Server(uvicorn.Server):
         yield
 
 
+def _end_within(seconds: float) -> None:
+    """End the process then, whatever hangs: a thread that waits for a database which accepts everything and answers
+    nothing would hold it for ever. Nothing is lost: what it had claimed, others or its successor take over.
+    """
+
+    def end() -> None:
+        _logger.error("stopped without waiting any longer")
+        os._exit(0)
+
+    timer = threading.Timer(seconds, end)
+    timer.daemon = True
+    timer.start()
+
+
 async def serve(settings: Settings) -> int:
     """Run a gateway until SIGTERM or SIGINT; returns the exit status."""
     if settings.api_keys_file is None and not settings.allow_anonymous and not is_loopback(settings.host):
@@ -121,9 +141,15 @@ async def serve(settings: Settings) -> int:
         )
     listener = _listen(settings.host, settings.port)
     stopping = asyncio.Event()
+
+    def stop() -> None:
+        if not stopping.is_set():
+            stopping.set()
+            _end_within(settings.grace_seconds + STOP_SECONDS)
+
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stopping.set)
+        loop.add_signal_handler(number, stop)
     gateway = Gateway(settings)
     try:
         context = await gateway.start()

@@ -29,6 +29,13 @@ class Context:
     """None: nobody needs a key."""
     draining: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when the gateway goes down: streams are cut, uploads refused."""
+    closing: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when the drain is over: nobody waits for a document's end any more."""
+
+    def close(self) -> None:
+        """Let those who wait for a document's end be answered with what it is now."""
+        self.closing.set()
+        self.journal.changes.hear_gap()
 
     def accepting(self) -> None:
         """Raises `Draining` when nothing new is taken."""

@@ -107,17 +107,18 @@ async def create(
 async def _accepted(document: Document, ctx: Context, prefer: str | None, headers: dict[str, str]) -> Response:
     wait = preferred_wait(prefer, ctx.settings.max_wait_seconds)
     with suppress(StoreUnavailable):  # it was accepted all the same
-        document = await wait_for_end(ctx.journal, document, wait)
+        document = await wait_for_end(ctx, document, wait)
     status = 200 if wait is not None and document.state.ended else 202
     return JSONResponse(document_shape(document, ctx.settings.root_path), status, headers | applied(wait))
 
 
 def _single_values(query: QueryParams) -> dict[str, str]:
     """Raises `OptionInvalid` for a parameter that is there twice."""
-    values = dict(query)
-    for name in values:
-        if len(query.getlist(name)) > 1:
+    values: dict[str, str] = {}
+    for name, value in query.multi_items():
+        if name in values:
             raise OptionInvalid(f"the option {name!r} is there twice", option=name)
+        values[name] = value
     return values
 
 
@@ -162,7 +163,7 @@ async def index(
 async def show(document_id: str, ctx: Ctx, caller: Reader, prefer: Annotated[str | None, Header()] = None) -> Response:
     """State, page counts and progress of a document. `Prefer: wait=N` holds the answer until it ends, N seconds."""
     wait = preferred_wait(prefer, ctx.settings.max_wait_seconds)
-    document = await wait_for_end(ctx.journal, await ctx.journal.document(document_id, caller.tenant), wait)
+    document = await wait_for_end(ctx, await ctx.journal.document(document_id, caller.tenant), wait)
     outlook = await ctx.journal.outlook(document)
     headers = {"Cache-Control": "no-store", **applied(wait), **_sunset(document)}
     return JSONResponse(document_shape(document, ctx.settings.root_path, outlook), headers=headers)

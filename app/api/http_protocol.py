@@ -1,9 +1,11 @@
-"""HTTP/1.1 with the bounds that uvicorn's fast parser lacks: without a key nobody shall fill the memory."""
+"""HTTP/1.1, and nothing else, with the bounds that uvicorn lacks: without a key nobody shall fill the memory."""
 
 import asyncio
+from typing import Any
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
+from app.api.http_parser import DecliningParser, framing
 from app.api.json_text import json_text
 from app.api.problems import MEDIA_TYPE
 from app.errors import HeadTooLarge
@@ -20,13 +22,22 @@ class BoundedHttpProtocol(HttpToolsProtocol):
     _outside_bytes = 0
     """Received since the last part of a body or the end of a head."""
     _head_timer: asyncio.TimerHandle | None = None
+    _running: RequestResponseCycle | None = None
+    """The request that is being answered; `cycle` is the last one received."""
+    _declined = False
+    """An offer of another protocol was declined, and the head comes once more without it."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        self.parser = DecliningParser(self, self._decline)
+        self.parser.set_dangerous_leniencies(lenient_data_after_close=True)  # as uvicorn's own
         self._start_head_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_head_timer()
+        if self._running is not None:  # uvicorn tells the last request only, which may wait behind this one
+            self._running.disconnected = True
+            self._running.message_event.set()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -42,7 +53,10 @@ class BoundedHttpProtocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         self._outside_bytes = 0
         self._stop_head_timer()
-        super().on_headers_complete()
+        if self._declined:
+            self._declined = False
+        else:
+            super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
         self._outside_bytes = 0
@@ -50,7 +64,20 @@ class BoundedHttpProtocol(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         self._outside_bytes = 0
-        super().on_message_complete()
+        if not (self.parser.should_upgrade() and framing(self.headers)):  # else the body is still to come
+            super().on_message_complete()
+
+    def _decline(self) -> bytes:
+        body = framing(self.headers)
+        self._declined = bool(body)
+        return body
+
+    def _should_upgrade(self) -> bool:
+        return False
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        self._running = cycle
+        super()._start_asgi_task(cycle, app)
 
     def _start_head_timer(self) -> None:
         if self._head_timer is None:

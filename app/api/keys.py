@@ -80,7 +80,7 @@ def read_keys(path: Path) -> tuple[KeyEntry, ...]:
         items = yaml.safe_load(path.read_bytes())
     except OSError as error:
         raise StartError(f"can't read the API keys in {path}: {error.strerror or error}") from None
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # the second: a date that there is not, for one
         mark = getattr(error, "problem_mark", None)
         place = "" if mark is None else f" at line {mark.line + 1}"
         raise StartError(f"the API keys in {path} are no YAML{place}") from None
@@ -123,14 +123,15 @@ class Keys:
     def __init__(self, path: Path) -> None:
         """Raises `StartError`."""
         self._path = path
+        self._reading = asyncio.Lock()
         self._version = self._current_version()
         self._entries = read_keys(path)
 
     async def caller(self, key: str) -> Caller | None:
         """Whose key it is; None if nobody's. How long that takes tells nothing about the keys that there are."""
-        if (version := self._current_version()) != self._version:
-            self._version = version
-            await asyncio.to_thread(self._reload)
+        if self._current_version() != self._version:
+            async with self._reading:  # of two versions read at once the older might win
+                await self._reload()
         digest = _digest(key)
         matching = [entry for entry in self._entries if entry.matches(digest)]
         return matching[0].caller if matching else None
@@ -142,11 +143,15 @@ class Keys:
             return None
         return stat.st_ino, stat.st_mtime_ns, stat.st_size
 
-    def _reload(self) -> None:
+    async def _reload(self) -> None:
         """A version that can't be read changes nothing: a slip of an editor must not lock everybody out."""
+        version = self._current_version()
+        if version == self._version:
+            return
         try:
-            self._entries = read_keys(self._path)
+            self._entries = await asyncio.to_thread(read_keys, self._path)
         except StartError as error:
             _log.error("api_keys_kept", reason=error.detail)
         else:
             _log.info("api_keys_read", keys=len(self._entries))
+        self._version = version

@@ -3,10 +3,10 @@
 import re
 import time
 
+from app.api.context import Context
 from app.api.event_stream import STORE_RETRY_SECONDS
 from app.documents.records import Document
 from app.errors import StoreUnavailable
-from app.journal import Journal
 
 _WAIT = re.compile(r"(?:^|[,;\s])wait\s*=\s*\"?(\d{1,9})\"?(?=$|[,;\s])", re.ASCII | re.IGNORECASE)
 
@@ -22,8 +22,8 @@ def applied(wait: float | None) -> dict[str, str]:
     return {} if wait is None else {"Preference-Applied": f"wait={wait:g}"}
 
 
-async def wait_for_end(journal: Journal, document: Document, seconds: float | None) -> Document:
-    """The document once it has ended, or as it is after `seconds`.
+async def wait_for_end(ctx: Context, document: Document, seconds: float | None) -> Document:
+    """The document once it has ended, or as it is after `seconds` or when the gateway closes.
 
     A store that is away is waited for too. Raises `StoreUnavailable` if it is still away at the end, and `NotFound` if
     the document is deleted meanwhile.
@@ -31,11 +31,11 @@ async def wait_for_end(journal: Journal, document: Document, seconds: float | No
     if seconds is None or document.state.ended:
         return document
     deadline = time.monotonic() + seconds
-    with journal.changes.watch(document.id) as watch:
+    with ctx.journal.changes.watch(document.id) as watch:
         while True:
-            patience = left = deadline - time.monotonic()
+            patience = left = 0 if ctx.closing.is_set() else deadline - time.monotonic()
             try:
-                document = await journal.document(document.id)
+                document = await ctx.journal.document(document.id)
             except StoreUnavailable:
                 if left <= 0:
                     raise

@@ -55,7 +55,7 @@ async def result(
         media_type = preferred(accept, tuple(_MEDIA_TYPES.values()))
         format = next(kind for kind, name in _MEDIA_TYPES.items() if name == media_type)
     wait = preferred_wait(prefer, ctx.settings.max_wait_seconds)
-    document = await wait_for_end(ctx.journal, await ctx.journal.document(document_id, caller.tenant), wait)
+    document = await wait_for_end(ctx, await ctx.journal.document(document_id, caller.tenant), wait)
     if not partial:
         _check_readable(document)
     if format is Format.JSON:

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +11,8 @@ from app.documents.states import OnPageError
 from app.errors import OptionInvalid, OptionUnknown
 
 MAX_METADATA_BYTES = 4096
+MAX_METADATA_DEPTH = 100
+"""Objects and lists in each other: Python gives up reading or writing JSON at a depth that depends on who calls."""
 MAX_PRIORITY = 7
 MAX_TTL_SECONDS = 10 * 366 * 86_400
 """Ten years: what is kept longer belongs elsewhere."""
@@ -78,9 +80,23 @@ def _metadata(text: str | None) -> dict[str, Any]:
         value = None
     if not isinstance(value, dict):
         raise OptionInvalid("metadata is a JSON object", option="metadata")
+    if _is_deeper(value, MAX_METADATA_DEPTH):
+        raise OptionInvalid("metadata is nested too deep", option="metadata", limit=MAX_METADATA_DEPTH)
     if _NUL_IN_JSON.search(written):
         raise OptionInvalid("metadata holds a character that is no text", option="metadata")
     return value
+
+
+def _is_deeper(value: Any, levels: int) -> bool:
+    """Whether lists and objects lie within each other on more than so many levels."""
+    outer = [value]
+    for _ in range(levels):
+        outer = [inner for one in outer for inner in _values(one) if isinstance(inner, dict | list)]
+    return bool(outer)
+
+
+def _values(container: dict[str, Any] | list[Any]) -> Iterable[Any]:
+    return container.values() if isinstance(container, dict) else container
 
 
 def _on_page_error(text: str | None) -> OnPageError:

@@ -167,6 +167,11 @@ class Claim:
     def key(self) -> tuple[str, int]:
         return self.document_id, self.page
 
+    @property
+    def fence(self) -> tuple[str, int, int]:
+        """What a page must still have for the claim to hold."""
+        return self.document_id, self.page, self.number
+
 
 @dataclass(frozen=True, slots=True)
 class Event:

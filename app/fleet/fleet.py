@@ -110,8 +110,8 @@ class Fleet:
         return {lane.model for lane in self._lanes() if lane.model is not None}
 
     def has_lanes(self, serves: Serves, avoid: Collection[str] = ()) -> bool:
-        """Whether a lane that serves takes pages of this gateway, be it full; lanes in `avoid` don't count."""
-        return any(lane.allowed for lane in self._pool(serves).lanes if lane.id not in avoid)
+        """Whether a lane that serves takes pages, be it full; lanes in `avoid` don't count."""
+        return any(lane.capacity for lane in self._pool(serves).lanes if lane.id not in avoid)
 
     def capacity(self, serves: Serves) -> int:
         """Attempts that all gateways together may have in flight now on the lanes that serve."""
@@ -129,8 +129,8 @@ class Fleet:
         """Take a slot of the least-loaded lane that serves; None if none is free.
 
         `avoid` holds ids of lanes not to use. The attempt holds its slot until its `with` block ends, or `release`.
-        A gateway whose shares have shrunk to nothing may have one attempt in flight all the same: what it has claimed
-        must end.
+        Where this gateway has no share of these lanes it may have one attempt in flight there all the same: what it
+        has claimed must end, and a page that one lane has failed must get to another.
         """
         lane = self._pool(serves).choose(time.monotonic(), avoid)
         return None if lane is None else Attempt(lane)

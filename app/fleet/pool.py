@@ -20,8 +20,8 @@ class Pool:
     def choose(self, now: float, avoid: Collection[str] = ()) -> Lane | None:
         """The lane for the next attempt; None if none has room. `avoid` holds ids of lanes not to use.
 
-        A gateway whose shares have shrunk to nothing may have one attempt in flight all the same: what it has claimed
-        must end.
+        Where this gateway has no share of these lanes it may have one attempt in flight there all the same: what it
+        has claimed must end, and a page that one lane has failed must get to another.
         """
         if now >= self._compared_at + SPEEDS_SECONDS:
             self._slowness = relative_slowness([lane.pace_seconds for lane in self.lanes])
@@ -31,10 +31,11 @@ class Pool:
             wanted = [lane.id not in avoid for lane in lanes]
             lanes = [lane for lane, want in zip(lanes, wanted, strict=True) if want]
             slowness = [slow for slow, want in zip(slowness, wanted, strict=True) if want]
-        return least_loaded(lanes, slowness, now) or self._without_a_share(lanes)
+        return least_loaded(lanes, slowness, now) or _without_a_share(lanes)
 
-    def _without_a_share(self, lanes: Sequence[Lane]) -> Lane | None:
-        if any(lane.inflight or lane.allowed for lane in self.lanes):
-            return None
-        free = [lane for lane in lanes if lane.takes_one]
-        return min(free, key=lambda lane: (lane.load, random.random()), default=None)
+
+def _without_a_share(lanes: Sequence[Lane]) -> Lane | None:
+    if any(lane.inflight or lane.allowed for lane in lanes):
+        return None
+    free = [lane for lane in lanes if lane.takes_one]
+    return min(free, key=lambda lane: (lane.load, random.random()), default=None)

@@ -27,6 +27,8 @@ _BEATS_IN_A_CLAIM = 6
 """At least: a few may come late before anybody is taken for dead."""
 _BEATS_BETWEEN_LOOKS = 60
 """For pages that a gateway left which nobody here has ever seen, or whose heir died too."""
+_SILENT_SECONDS = 5.0
+"""A gateway that has not beaten for so long may live, but others use its lanes meanwhile."""
 
 _log = get_logger("journal")
 
@@ -61,6 +63,7 @@ class Beats:
         self._sights: dict[str, _Sight] = {}
         self._beaten_at = clock()
         self._beats = 0
+        self._may_inherit = False
         self._task: asyncio.Task[None] | None = None
 
     async def enter(self, *, alone: bool) -> None:
@@ -89,24 +92,34 @@ class Beats:
         """Tell and hear once. Raises `StoreUnavailable`."""
         known = set(self._sights)
         lost, rows = await self._database.write(self._exchange, repeatable=True)
-        dead = self._look(rows)
-        for row in dead:
-            await self._bury(row)
-        self._beats += 1
-        if dead or known - set(self._sights) or self._beats % _BEATS_BETWEEN_LOOKS == 0:
-            await self._take_over()
         if lost:
             _log.warning("this gateway was taken for dead, and is back")
             self._changes.doubt()
+        dead = self._look(rows)
         gone = {row.id for row in dead} | {self._peers.owner}
-        self._peers.heard({row.id: Peer(row.wants, row.pages_per_second) for row in rows if row.id not in gone})
+        self._peers.heard({row.id: self._peer(row) for row in rows if row.id not in gone})
+        for row in dead:
+            await self._bury(row)
+        self._beats += 1
+        self._may_inherit |= bool(dead or known - set(self._sights) or self._beats % _BEATS_BETWEEN_LOOKS == 0)
+        if self._may_inherit:  # also from before, where the store went away meanwhile
+            await self._take_over()
+            self._may_inherit = False
+
+    def _peer(self, row: Row[Any]) -> Peer:
+        silent_seconds = self._beaten_at - self._sights[row.id].since
+        return Peer() if silent_seconds > _SILENT_SECONDS else Peer(row.wants, row.pages_per_second)
 
     async def _beat_forever(self) -> None:
+        waiting = False
         while True:
             try:
                 await self.beat()
+                waiting = False
             except StoreUnavailable as error:
-                _log.error("the beat waits for the store", detail=error.detail)
+                if not waiting:
+                    _log.error("the beat waits for the store", detail=error.detail)
+                waiting = True
             except Exception:
                 _log.exception("the beat failed unexpectedly")
             await asyncio.sleep(self._interval)
@@ -118,8 +131,8 @@ class Beats:
         moved = transaction.run(
             update(gateways).where(gateways.c.id == self._peers.owner).values(beat=gateways.c.beat + 1, **told)
         )
-        if not moved:
-            transaction.run(insert(gateways).values(id=self._peers.owner, **told))
+        if not moved:  # unless another beat of this gateway, which had to rejoin, is first
+            transaction.insert_if_absent(gateways, {"id": self._peers.owner, **told})
         return not moved, list(transaction.rows(select(gateways)))
 
     def _look(self, rows: list[Row[Any]]) -> list[Row[Any]]:

@@ -73,7 +73,9 @@ class Changes:
         self._on_cancelled.append(callback)
 
     def on_doubt(self, callback: Callable[[], None]) -> None:
-        """Call `callback` when this gateway was away for so long that others may have taken its claims over."""
+        """Call `callback` when claims of this gateway may have become void without a word: it was away for so long that
+        others may have taken them over, or a cancel may have been missed.
+        """
         self._on_doubt.append(callback)
 
     # told by transactions of this process
@@ -112,6 +114,7 @@ class Changes:
         for document_id in self.watched:
             self.hear_changed(document_id)
         self.hear_queued()
+        self.doubt()
 
     def doubt(self) -> None:
         for callback in self._on_doubt:

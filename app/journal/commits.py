@@ -1,27 +1,25 @@
 """Pages that end: page, counters and events in one transaction, many pages at a time."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Row, bindparam, insert, select, tuple_, update
+from sqlalchemy import Row, bindparam, insert, select, update
 
 from app.documents.records import Claim, Counts, PageOutcome
 from app.documents.states import DocumentState, EventKind, OnPageError, PageState
 from app.errors import DocumentFailed, Problem
 from app.journal.changes import Changes
 from app.journal.database import Transaction
-from app.journal.locks import lock_documents, lock_tenants
+from app.journal.locks import Fence, lock_claimed, lock_documents, lock_tenants
 from app.journal.rows import count_values, counts_of, end_values, outcome_values
 from app.journal.stops import cancel_rest
 from app.journal.tables import documents, events, pages
 from app.telemetry.metrics import DOCUMENTS_ENDED, PAGES_ENDED
 
 Commit = tuple[Claim, PageOutcome]
-Fence = tuple[str, int, int]
-"""Document id, page number, claim number."""
 
 _END_PAGE = update(pages).where(
     pages.c.document_id == bindparam("key_document"), pages.c.number == bindparam("key_number")
@@ -109,7 +107,7 @@ class Commits:
         if stopping := {commit[0].tenant for commit in group if _stops(commit)}:
             lock_tenants(transaction, stopping)
         by_id = {row.id: _Step(row) for row in lock_documents(transaction, {claim.document_id for claim, _ in group})}
-        fences = self._lock_fences(transaction, {claim.key for claim, _ in group})
+        fences = lock_claimed(transaction, self._owner, {claim.key for claim, _ in group})
         accepted = [_accept(commit, by_id, fences) for commit in group]
         steps = [step for step in by_id.values() if step.commits]
         _end_pages(transaction, steps, now)
@@ -124,20 +122,6 @@ class Commits:
         transaction.after(lambda: self._announce(steps))
         return accepted
 
-    def _lock_fences(self, transaction: Transaction, keys: Collection[tuple[str, int]]) -> set[Fence]:
-        """Fences of those pages that this gateway holds."""
-        rows = transaction.rows(
-            select(pages.c.document_id, pages.c.number, pages.c.claim_number)
-            .where(
-                tuple_(pages.c.document_id, pages.c.number).in_(keys),
-                pages.c.state == PageState.RUNNING,
-                pages.c.claim_owner == self._owner,
-            )
-            .order_by(pages.c.document_id, pages.c.number)
-            .with_for_update()
-        )
-        return {(row.document_id, row.number, row.claim_number) for row in rows}
-
     def _announce(self, steps: Iterable[_Step]) -> None:
         for step in steps:
             for _, outcome in step.commits:
@@ -149,10 +133,9 @@ class Commits:
 
 def _accept(commit: Commit, steps: dict[str, _Step], fences: set[Fence]) -> bool:
     claim, _ = commit
-    fence = (*claim.key, claim.number)
-    if fence not in fences:
+    if claim.fence not in fences:
         return False
-    fences.remove(fence)  # a group may hold the same commit twice
+    fences.remove(claim.fence)  # a group may hold the same commit twice
     steps[claim.document_id].commits.append(commit)
     return True
 

@@ -1,6 +1,7 @@
 """Transactions, the threads that they run in, and what goes wrong with them."""
 
 import asyncio
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -156,20 +157,23 @@ class Database:
         with self._driver.readers.connect() as connection:
             return connection.execute(statement).all()
 
-    async def write(self, work: Callable[[Transaction], Result], *, repeatable: bool = False) -> Result:
+    async def write(
+        self, work: Callable[[Transaction], Result], *, repeatable: bool = False, seconds: float = _DEADLINE_SECONDS
+    ) -> Result:
         """Run `work` in a transaction of its own, again where it was rolled back because of others.
 
         `repeatable`: it does no harm to run it once more after it was committed, so it is run again also where the
         database's answer to the commit was lost. Otherwise that is `StoreUnavailable`, like all else that time mends.
+        So is no end within `seconds`; then the transaction is rolled back unless its commit had begun.
 
         A caller that is cancelled leaves, the transaction goes on to its end. Raises what `work` raises.
         """
         self._refuse_if_unusable()
-        task = asyncio.create_task(self._write(work, repeatable))
+        task = asyncio.create_task(self._write(work, repeatable, time.monotonic() + seconds))
         self._writes.add(task)
         task.add_done_callback(self._ended)
         with self._store_errors():
-            async with asyncio.timeout(_DEADLINE_SECONDS):
+            async with asyncio.timeout(seconds):
                 return await asyncio.shield(task)
 
     def _ended(self, task: asyncio.Task[Any]) -> None:
@@ -177,11 +181,11 @@ class Database:
         if not task.cancelled():
             task.exception()  # its caller may have left, and asyncio would complain that nobody has looked at it
 
-    async def _write(self, work: Callable[[Transaction], Result], repeatable: bool) -> Result:
+    async def _write(self, work: Callable[[Transaction], Result], repeatable: bool, deadline: float) -> Result:
         with self._store_errors():
             for delay in _REPEAT_AFTER_SECONDS:
                 try:
-                    return await self._attempt(work)
+                    return await self._attempt(work, deadline)
                 except DBAPIError as error:
                     # A broken connection may have died in the pool, maybe long ago; its transaction did nothing.
                     if not (error.connection_invalidated or self._driver.is_passing(error)):
@@ -190,22 +194,24 @@ class Database:
                     if not repeatable:
                         raise
                 await asyncio.sleep(delay)
-            return await self._attempt(work)
+            return await self._attempt(work, deadline)
 
-    async def _attempt(self, work: Callable[[Transaction], Result]) -> Result:
+    async def _attempt(self, work: Callable[[Transaction], Result], deadline: float) -> Result:
         loop = asyncio.get_running_loop()
-        transaction, result = await loop.run_in_executor(self._write_threads, self._run, work)
+        transaction, result = await loop.run_in_executor(self._write_threads, self._run, work, deadline)
         transaction.announce()
         return result
 
-    def _run(self, work: Callable[[Transaction], Result]) -> tuple[Transaction, Result]:
+    def _run(self, work: Callable[[Transaction], Result], deadline: float) -> tuple[Transaction, Result]:
         self._outage.check()
+        _refuse_if_late(deadline)
         with self._driver.writer.connect() as connection:
             self._outage.end()
             ending = connection.begin()
             transaction = Transaction(connection, self._driver)
             with ending:
                 result = work(transaction)
+                _refuse_if_late(deadline)
                 try:
                     ending.commit()
                 except DBAPIError as error:
@@ -242,3 +248,9 @@ class Database:
         self._outage.check()
         if self._closed:
             raise StoreUnavailable("the journal is closed")
+
+
+def _refuse_if_late(deadline: float) -> None:
+    """What nobody waits for any more is not done: a claim would bind pages, an upload be there twice."""
+    if time.monotonic() >= deadline:
+        raise StoreUnavailable("the database does not answer")

@@ -71,18 +71,28 @@ class IdempotencyKeys:
     async def reserve(self, tenant: str, key: str) -> AsyncIterator[Reservation]:
         """Hold a key; at the end it is given back unless `complete` was called. Raises `IdempotencyInFlight`."""
         hold = Hold(tenant, key, next(self._numbers))
+        begun = False
+
+        def reserve(transaction: Transaction) -> Reservation:
+            nonlocal begun
+            begun = True
+            return self._reserve(transaction, hold)
+
         self._held.add(hold)
         try:
-            yield await self._database.write(lambda transaction: self._reserve(transaction, hold), repeatable=True)
+            yield await self._database.write(reserve, repeatable=True)
         except IdempotencyInFlight:
             self._held.discard(hold)
             raise
         except StoreUnavailable:
-            self._leave(hold)  # the caller has waited for the store once
+            self._held.discard(hold)
+            if begun:  # else the store knows nothing of it, and in a long outage these are many
+                self._left.add(hold)  # for the sweep: the caller has waited for the store once
             raise
         finally:
             if hold in self._held:
-                self._leave(hold)
+                self._held.discard(hold)
+                self._left.add(hold)
                 with suppress(StoreUnavailable):
                     await self.give_back()
 
@@ -111,13 +121,15 @@ class IdempotencyKeys:
             await self._database.write(lambda transaction: self._give_back(transaction, left), repeatable=True)
             self._left.difference_update(left)
 
-    def _leave(self, hold: Hold) -> None:
-        self._held.discard(hold)
-        self._left.add(hold)
+    def _reserved(self, hold: Hold) -> None:
+        """The store holds the key. Its request may be over by then: it was cancelled, or the store took too long."""
+        if hold not in self._held:
+            self._left.add(hold)
 
     def _reserve(self, transaction: Transaction, hold: Hold) -> Reservation:
         mine = {"owner": self._owner, "number": hold.number}
         new = {**mine, "fingerprint": None, "results": {}, "expires_at": transaction.now + self._life}
+        transaction.after(lambda: self._reserved(hold))
         transaction.insert_if_absent(tenants, {"name": hold.tenant})
         if transaction.insert_if_absent(idempotency_keys, {"tenant": hold.tenant, "key": hold.key, **new}):
             return Reservation(hold)

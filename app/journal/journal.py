@@ -1,8 +1,8 @@
 """The journal: the durable truth about documents and pages."""
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
-from functools import partial
 from typing import Self
 from uuid import uuid4
 
@@ -25,7 +25,7 @@ from app.journal.peers import Peers
 from app.journal.postgres import PostgresDriver
 from app.journal.queueing import QueueLimit
 from app.journal.reads import Reads
-from app.journal.releases import Release, Releases, is_page
+from app.journal.releases import Release, Releases, is_one_of
 from app.journal.retention import sweep
 from app.journal.retries import Retries
 from app.journal.sqlite import SqliteDriver
@@ -91,7 +91,7 @@ class Journal:
     async def _start(self) -> None:
         alone = self._notifications is None
         try:
-            await self._database.write(lambda transaction: migrate(transaction.connection))
+            await self._database.write(lambda transaction: migrate(transaction.connection), seconds=math.inf)
             await self._beats.enter(alone=alone)
         except StoreUnavailable as error:
             await self._database.close()
@@ -179,10 +179,11 @@ class Journal:
         the answer to their claim was lost.
         """
         await self._beats.beat()
-        fences = {(*claim.key, claim.number): claim for claim in held}
+        fences = {claim.fence: claim for claim in held}
         known = await self._database.write(self._releases.held)
-        for lost in known - fences.keys():
-            await self._database.write(partial(self._releases.free, condition=is_page(lost)))
+        if unknown := known - fences.keys():
+            while await self._database.write(lambda transaction: self._releases.free(transaction, is_one_of(unknown))):
+                pass
         return {fences[fence] for fence in known & fences.keys()}
 
     async def cancel(self, document_id: str, tenant: str | None = None) -> Document:

@@ -3,11 +3,15 @@
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from sqlalchemy import Row, Select, select
+from sqlalchemy import Row, Select, select, tuple_
 
+from app.documents.states import PageState
 from app.journal.absence import absence, is_document_id, tombstone_of
 from app.journal.database import Transaction
-from app.journal.tables import documents, tenants
+from app.journal.tables import documents, pages, tenants
+
+Fence = tuple[str, int, int]
+"""Document id, page number, claim number."""
 
 
 def lock_tenant(transaction: Transaction, name: str) -> Row[Any]:
@@ -38,6 +42,21 @@ def lock_documents(transaction: Transaction, ids: Collection[str]) -> Sequence[R
     return transaction.rows(
         select(documents).where(documents.c.id.in_(ids)).order_by(documents.c.id).with_for_update(key_share=True)
     )
+
+
+def lock_claimed(transaction: Transaction, owner: str, keys: Collection[tuple[str, int]]) -> set[Fence]:
+    """Fences of those pages, by document id and number, that gateway `owner` holds. Their documents are locked."""
+    rows = transaction.rows(
+        select(pages.c.document_id, pages.c.number, pages.c.claim_number)
+        .where(
+            tuple_(pages.c.document_id, pages.c.number).in_(keys),
+            pages.c.state == PageState.RUNNING,
+            pages.c.claim_owner == owner,
+        )
+        .order_by(pages.c.document_id, pages.c.number)
+        .with_for_update()
+    )
+    return {(row.document_id, row.number, row.claim_number) for row in rows}
 
 
 def lock_owned(transaction: Transaction, document_id: str, tenant: str | None) -> tuple[Row[Any], Row[Any]]:

@@ -7,6 +7,8 @@ that, and is all that is left while the listening connection is away.
 
 import asyncio
 import json
+import math
+import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -23,7 +25,9 @@ from app.telemetry.logs import get_logger
 CHANNEL = "pagefleet"
 POLL_SECONDS = 1.0
 RECONNECT_SECONDS = 0.5
-_MAX_IDS = 150
+_COMPLAINT_SECONDS = 60.0
+"""Time between two lines in the log about a store that stays away."""
+_MAX_IDS = 120
 """Ids of documents in one notification, which holds less than 8,000 bytes."""
 
 _log = get_logger("journal")
@@ -116,11 +120,14 @@ class Notifications:
 
 async def _forever(step: Callable[[], Awaitable[None]]) -> None:
     """Nothing that goes wrong once ends it: what is missed is found by the look every second."""
+    complained_at = -math.inf
     while True:
         try:
             await step()
         except (StoreUnavailable, psycopg.Error) as error:
-            _log.warning("notifications wait for the store", reason=type(error).__name__)
+            if time.monotonic() - complained_at >= _COMPLAINT_SECONDS:
+                complained_at = time.monotonic()
+                _log.warning("notifications wait for the store", reason=type(error).__name__)
             await asyncio.sleep(RECONNECT_SECONDS)
         except Exception:
             _log.exception("notifications failed unexpectedly")

@@ -58,12 +58,12 @@ class ObjectBlobs:
     async def open(cls, url: str, settings: Settings) -> Self:
         """The store at `url`, with what obstore reads from the environment.
 
-        Raises `StartError`: the bucket is missing, refuses the credentials or can't be reached.
+        Raises `StartError`: the URL can't be read, the bucket is missing, refuses the credentials or can't be reached.
         """
         try:
             await _look_into(_connect(url, CHECK_SECONDS, max_retries=2))
             store = _connect(url, settings.blob_seconds, max_retries=MAX_RETRIES)
-        except (BaseError, OSError) as error:
+        except (BaseError, OSError, ValueError) as error:
             await asyncio.sleep(LINGER_SECONDS)
             raise StartError(f"the blob store can't be used: {_summary(error)}") from error
         return cls(store, settings.cache_dir, settings.blob_cache_bytes, settings.blob_seconds)
@@ -152,7 +152,7 @@ def _reason(error: BaseError | OSError) -> str:
             return "the object store fails"
 
 
-def _summary(error: BaseError | OSError) -> str:
+def _summary(error: BaseError | OSError | ValueError) -> str:
     """What obstore says in its first line, without the query of an address (it may be signed) and the store's XML."""
     line = next(iter(str(error).splitlines()), "")
     return re.sub(r"\?\S*|:? *<.*", "", line) or type(error).__name__

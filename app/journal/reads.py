@@ -73,11 +73,10 @@ class Reads:
     async def page(self, document_id: str, number: int, tenant: str | None) -> Page:
         """Raises `NotFound`, also for a page that was not asked for, and `Gone`."""
         await self.document(document_id, tenant)
-        same_page = (pages.c.document_id == document_id, pages.c.number == min(number, LAST_PAGE_NUMBER))
-        rows = await self._database.read(select(*PAGE_COLUMNS).where(*same_page))
-        if not rows or rows[0].number != number:
+        found = await self.pages(document_id, number - 1, limit=1) if 1 <= number <= LAST_PAGE_NUMBER else []
+        if not found or found[0].number != number:
             raise NotFound("the document has no such page, or it was not asked for")
-        return page_of(rows[0])
+        return found[0]
 
     async def queue_depth(self) -> int:
         (row,) = await self._database.read(QUEUE_DEPTH)

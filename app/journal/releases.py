@@ -1,7 +1,8 @@
 """Pages that go back into the queue unread: handed back, or left by a gateway that died."""
 
 import asyncio
-from collections.abc import Collection, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -12,13 +13,15 @@ from app.documents.records import Claim
 from app.documents.states import PageState
 from app.journal.changes import Changes
 from app.journal.database import Transaction
-from app.journal.locks import lock_document, lock_documents, lock_tenant, lock_tenants
+from app.journal.locks import Fence, lock_claimed, lock_documents, lock_tenant, lock_tenants
 from app.journal.queueing import QUEUED_AGAIN, requeue
 from app.journal.tables import IS_CLAIMED, documents, gateways, pages
 
 HAS_NO_GATEWAY = and_(IS_CLAIMED, pages.c.claim_owner.not_in(select(gateways.c.id)))
 """Condition on a page: the gateway that claimed it is dead."""
 
+_DOCUMENTS_FREED = 100
+"""In one transaction: about 1 ms each, and who takes over many of them must beat meanwhile."""
 _HAND_BACK = (
     update(pages)
     .where(pages.c.document_id == bindparam("key_document"), pages.c.number == bindparam("key_number"))
@@ -46,42 +49,22 @@ class Releases:
 
     def release(self, transaction: Transaction, group: Sequence[Release]) -> list[bool]:
         """Queue claimed pages again; False for each whose claim is void. Locks tenants, documents, then pages."""
-        tenants = {row.name: row for row in lock_tenants(transaction, {item.claim.tenant for item in group})}
-        rows = {row.id: row for row in lock_documents(transaction, {item.claim.document_id for item in group})}
-        held = self._lock_held(transaction, [item.claim for item in group])
-        released = [item for item in group if item.claim in held]
-        transaction.run_many(_HAND_BACK, [_hand_back(transaction, item) for item in released])
-        for document in rows.values():
-            count = sum(item.claim.document_id == document.id for item in released)
-            if count:
-                tenant = tenants[document.tenant]
-                requeue(transaction, tenant, document, count, pages_running=document.pages_running - count)
-                tenants[document.tenant] = lock_tenant(transaction, document.tenant)  # as it is now
-        self._announce_after(transaction, released)
-        return [item.claim in held for item in group]
+        lock_tenants(transaction, {item.claim.tenant for item in group})
+        rows = lock_documents(transaction, {item.claim.document_id for item in group})
+        held = lock_claimed(transaction, self._owner, {item.claim.key for item in group})
+        released = {item.claim: item for item in group if item.claim.fence in held}  # a claim may be there twice
+        transaction.run_many(_HAND_BACK, [_hand_back(transaction, item) for item in released.values()])
+        _requeue(transaction, rows, Counter(claim.document_id for claim in released))
+        self._announce_after(transaction, released.values())
+        return [item.claim.fence in held for item in group]
 
-    def held(self, transaction: Transaction) -> set[tuple[str, int, int]]:
-        """Fences (document id, page, claim number) of all pages that the gateway has claimed."""
+    def held(self, transaction: Transaction) -> set[Fence]:
+        """Fences of all pages that the gateway has claimed."""
         columns = (pages.c.document_id, pages.c.number, pages.c.claim_number)
         rows = transaction.rows(select(*columns).where(IS_CLAIMED, pages.c.claim_owner == self._owner))
         return {(row.document_id, row.number, row.claim_number) for row in rows}
 
-    def _lock_held(self, transaction: Transaction, claims: Collection[Claim]) -> set[Claim]:
-        by_fence = {(*claim.key, claim.number): claim for claim in claims}
-        rows = transaction.rows(
-            select(pages.c.document_id, pages.c.number, pages.c.claim_number)
-            .where(
-                tuple_(pages.c.document_id, pages.c.number).in_({claim.key for claim in claims}),
-                pages.c.state == PageState.RUNNING,
-                pages.c.claim_owner == self._owner,
-            )
-            .order_by(pages.c.document_id, pages.c.number)
-            .with_for_update()
-        )
-        fences = {(row.document_id, row.number, row.claim_number) for row in rows}
-        return {claim for fence, claim in by_fence.items() if fence in fences}
-
-    def _announce_after(self, transaction: Transaction, released: Sequence[Release]) -> None:
+    def _announce_after(self, transaction: Transaction, released: Collection[Release]) -> None:
         if not released:
             return
 
@@ -92,36 +75,44 @@ class Releases:
         transaction.after(announce)
 
     def free(self, transaction: Transaction, condition: ColumnElement[bool]) -> int:
-        """Queue again the claimed pages of one document that fulfil `condition`, nothing charged; how many.
+        """Queue again the claimed pages that fulfil `condition`, nothing charged, of some documents; how many pages.
 
-        0: there are no more such pages. One document at a time, so that locks are taken in the order of all.
+        0: there are no more such pages, or another gateway is at them.
         """
-        found = transaction.one_or_none(
-            select(documents.c.id, documents.c.tenant).join(pages).where(IS_CLAIMED, condition).limit(1)
+        found = transaction.rows(
+            select(documents.c.id, documents.c.tenant)
+            .join(pages)
+            .where(IS_CLAIMED, condition)
+            .distinct()
+            .limit(_DOCUMENTS_FREED)
         )
-        if found is None:
+        if not found:
             return 0
-        tenant = lock_tenant(transaction, found.tenant)
-        document = lock_document(transaction, found.id)
-        return 0 if document is None else self._free(transaction, tenant, document, condition)
-
-    def _free(
-        self, transaction: Transaction, tenant: Row[Any], document: Row[Any], condition: ColumnElement[bool]
-    ) -> int:
-        freed = transaction.run(
+        lock_tenants(transaction, {row.tenant for row in found})
+        rows = lock_documents(transaction, {row.id for row in found})
+        freed = transaction.rows(
             update(pages)
-            .where(pages.c.document_id == document.id, pages.c.state == PageState.RUNNING, condition)
+            .where(pages.c.document_id.in_([row.id for row in rows]), pages.c.state == PageState.RUNNING, condition)
             .values(QUEUED_AGAIN | {"queued_at": transaction.now})
+            .returning(pages.c.document_id)
         )
+        _requeue(transaction, rows, Counter(row.document_id for row in freed))
         if freed:
-            requeue(transaction, tenant, document, freed, pages_running=document.pages_running - freed)
             transaction.after(self._changes.queued)
-        return freed
+        return len(freed)
 
 
-def is_page(fence: tuple[str, int, int]) -> ColumnElement[bool]:
-    """Condition on a page: document id, number, claim number."""
-    return tuple_(pages.c.document_id, pages.c.number, pages.c.claim_number) == tuple_(*fence)
+def is_one_of(fences: Collection[Fence]) -> ColumnElement[bool]:
+    """Condition on a page."""
+    return tuple_(pages.c.document_id, pages.c.number, pages.c.claim_number).in_(fences)
+
+
+def _requeue(transaction: Transaction, rows: Iterable[Row[Any]], counts: Mapping[str, int]) -> None:
+    """Count pages of locked documents, by document id, as queued and no longer as running."""
+    for document in rows:
+        if count := counts.get(document.id):
+            tenant = lock_tenant(transaction, document.tenant)  # as it is now, with its other documents
+            requeue(transaction, tenant, document, count, pages_running=document.pages_running - count)
 
 
 def _hand_back(transaction: Transaction, item: Release) -> dict[str, Any]:

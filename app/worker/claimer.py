@@ -20,6 +20,8 @@ POLL_SECONDS = 1.0
 """Safety net only: claims are made when a page is queued or a lane gets room."""
 RETRY_SECONDS = 0.5
 """Pause after a round of claims that failed."""
+COMPARE_SECONDS = 60.0
+"""Safety net only: whatever went wrong, no page stays claimed for longer that nobody works on."""
 
 MIN_LOOK_AHEAD_PAGES = 2
 """Images held beyond the windows, which bound them otherwise to twice their sum: one lane of one slot needs two."""
@@ -52,12 +54,14 @@ class Claimer:
         self._polled_at = time.monotonic()
         self._doubts = 0
         self._doubts_settled = 0
+        self._compared_at = time.monotonic()
+        self._store_away = False
         self._stopping = False
         self._claiming: asyncio.Task[None] | None = None
 
     def start(self) -> None:
         self._journal.changes.on_queued(self._on_queued)
-        self._journal.changes.on_doubt(self._on_doubt)
+        self._journal.changes.on_doubt(self.doubt)
         self._claiming = asyncio.create_task(self._claim_forever(), name="claims")
 
     async def stop(self) -> None:
@@ -70,6 +74,11 @@ class Claimer:
     def wake(self) -> None:
         """There may be room."""
         self._wake.set()
+
+    def doubt(self) -> None:
+        """The store may see our claims otherwise than we do."""
+        self._doubts += 1
+        self.wake()
 
     def wants(self) -> dict[str, int]:
         """By profile, pages that this gateway could work on, those that it has included.
@@ -92,24 +101,16 @@ class Claimer:
         self._newcomers.update(self._profiles.names)
         self.wake()
 
-    def _on_doubt(self) -> None:
-        self._doubts += 1
-        self.wake()
-
-    @property
-    def _in_doubt(self) -> bool:
-        """Whether the store may see our claims otherwise than we do."""
-        return self._doubts > self._doubts_settled
-
     async def _claim_forever(self) -> None:
         while not self._stopping:
             self._wake.clear()
             try:
                 await self._claim_all()
             except StoreUnavailable as error:
-                if not self._in_doubt:
+                if not self._store_away:
+                    self._store_away = True
                     _logger.error("claims wait for the store", detail=error.detail)
-                    self._doubts += 1  # a claim may have been made, and only its answer lost
+                self._doubts += 1  # a claim may have been made, and only its answer lost
                 await self._before_next_round()
             except Exception:
                 # A fault of ours must cost one round, not all reading from here on.
@@ -123,24 +124,29 @@ class Claimer:
         self._on_queued()  # what the failed round would have claimed still waits
 
     async def _claim_all(self) -> None:
-        if self._in_doubt:
+        if self._doubts > self._doubts_settled or time.monotonic() - self._compared_at >= COMPARE_SECONDS:
             await self._rejoin()
         self._poll()
         while not self._stopping and await self._claim_round():
             pass
 
     async def _rejoin(self) -> None:
-        """After an absence of the store, or of this gateway from it: pages that others have taken over end here.
+        """Compare our claims with the store's: what we don't work on is queued again, what is not ours any more ends.
 
-        Not those whose outcome is on its way: the store knows best what becomes of it.
+        Not what is on its way to the store, which knows best what becomes of it.
         """
         doubts = self._doubts  # those that come up meanwhile are new
         held = await self._journal.rejoin(list(self._active))
         self._doubts_settled = doubts
+        self._compared_at = time.monotonic()
         lost = [page for page in self._active.values() if page.claim not in held and not page.storing]
         for page in lost:
             page.task.cancel()
-        _logger.info("claims go on", held=len(held), lost=len(lost))
+        if lost:
+            _logger.warning("claims were lost", held=len(held), lost=len(lost))
+        if self._store_away:
+            self._store_away = False
+            _logger.info("claims go on", held=len(held))
 
     def _poll(self) -> None:
         """Now and then look into the queue without having been told of a page."""

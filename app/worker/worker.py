@@ -79,10 +79,14 @@ class Worker:
         self._claimer.wake()
 
     def _on_cancelled(self, document_id: str) -> None:
-        """Abort the document's attempts at their replicas; their commits would be fenced off anyway."""
+        """Abort the document's attempts at their replicas; their commits would be fenced off anyway.
+
+        Not so where this is late news: a document that was queued again meanwhile has new claims, which must not stay.
+        """
         for page in self._active.values():
-            if page.claim.document_id == document_id:
+            if page.claim.document_id == document_id and not page.storing:
                 page.task.cancel()
+                page.task.add_done_callback(lambda _: self._claimer.doubt())
 
     def _begin(self, claim: Claim) -> None:
         name = f"page {claim.document_id}/{claim.page}"
@@ -114,8 +118,16 @@ class Worker:
             # A fault of ours, or an outcome that can't be written, must end the page: it would stay claimed otherwise,
             # and be met again at every start.
             _logger.exception("page failed unexpectedly", document_id=claim.document_id, page=claim.page)
-            problem = {**InternalError("the page met an unforeseen fault").problem(), "page": claim.page}
+            await self._fail(page)
+
+    async def _fail(self, page: ActivePage) -> None:
+        claim = page.claim
+        problem = {**InternalError("the page met an unforeseen fault").problem(), "page": claim.page}
+        try:
             await self._commit(page, PageOutcome(PageState.FAILED, attempts=page.progress.attempts + 1, error=problem))
+        except Exception:
+            # The claimer finds it when it compares the claims, and it is read again.
+            _logger.exception("page can't be ended", document_id=claim.document_id, page=claim.page)
 
     async def _commit(self, page: ActivePage, outcome: PageOutcome) -> None:
         page.storing = True

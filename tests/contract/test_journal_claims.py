@@ -207,6 +207,30 @@ async def test_a_claim_is_handed_back_once(journal: Journal) -> None:
     assert (await journal.document(new.id)).counts.running == 1
 
 
+async def test_a_claim_that_is_handed_back_twice_at_once_counts_once(journal: Journal) -> None:
+    new = new_document(2)
+    await journal.add_document(new)
+    (claim,) = await journal.claim(1, PROFILES)
+
+    await asyncio.gather(*[journal.release(claim, attempts=0) for _ in range(3)])
+
+    counts = (await journal.document(new.id)).counts
+    assert (counts.queued, counts.running, await journal.queue_depth()) == (2, 0, 2)
+
+
+async def test_pages_of_many_documents_are_handed_back_together(journal: Journal) -> None:
+    """Whose tenants are the same and are not."""
+    news = [new_document(2, tenant=f"tenant{number % 2}") for number in range(6)]
+    for new in news:
+        await journal.add_document(new)
+    claims = await journal.claim(12, PROFILES)
+
+    assert all(await asyncio.gather(*[journal.release(claim, attempts=0) for claim in claims[:9]]))
+
+    assert await journal.queue_depth() == 9
+    assert len(await journal.claim(12, PROFILES)) == 9
+
+
 async def test_a_page_handed_back_for_later_is_not_due_before(journal: Journal) -> None:
     new = new_document(2)
     await journal.add_document(new)

@@ -214,6 +214,6 @@ async def test_what_is_no_id_is_not_found(journal: Journal, document_id: str) ->
 async def test_a_page_number_that_no_file_has_is_not_found(journal: Journal) -> None:
     new = new_document(2)
     await journal.add_document(new)
-    for number in (-1, 0, 3, 2**31 - 1, 2**31, 2**80):
+    for number in (-(2**80), -1, 0, 3, 2**31 - 1, 2**31, 2**80):
         with pytest.raises(NotFound):
             await journal.page(new.id, number)

@@ -1,6 +1,7 @@
 """Idempotency keys: one request holds a key, and who comes later gets what it made, or goes on from there."""
 
 import asyncio
+import threading
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
@@ -9,14 +10,16 @@ import pytest
 from sqlalchemy import delete, func, insert, select, update
 
 from app.documents.records import Document
-from app.errors import Gone, IdempotencyInFlight, NotFound, QueueFull, UnsupportedType
+from app.errors import Gone, IdempotencyInFlight, NotFound, QueueFull, StoreUnavailable, UnsupportedType
 from app.journal import Journal
-from app.journal.idempotency import IdempotencyKeys, Reservation, Slot
+from app.journal.database import Transaction
+from app.journal.idempotency import Hold, IdempotencyKeys, Reservation, Slot
 from app.journal.tables import EPOCH, gateways, idempotency_keys
 from app.settings import Settings
 from tests.journals import new_document
 from tests.waiting import until
 
+DEADLINE_SECONDS = 10
 FINGERPRINT = "f" * 64
 REFUSAL = UnsupportedType("just text").problem()
 
@@ -214,6 +217,49 @@ async def test_a_key_that_could_not_be_given_back_is_free_for_this_gateway_at_on
         with pytest.raises(IdempotencyInFlight):
             async with neighbour.reserve("default", "ours"):
                 pass
+
+
+async def test_a_reservation_that_comes_about_when_its_request_is_over_is_given_back_by_a_sweep(
+    journal: Journal, neighbour: IdempotencyKeys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else it would be in flight for other gateways as long as this one lives."""
+    reserve, reserving, go_on = IdempotencyKeys._reserve, threading.Event(), threading.Event()
+
+    def reserve_slowly(keys: IdempotencyKeys, transaction: Transaction, hold: Hold) -> Reservation:
+        reservation = reserve(keys, transaction, hold)
+        reserving.set()
+        go_on.wait(DEADLINE_SECONDS)
+        return reservation
+
+    async def request() -> None:
+        async with journal.reserve("default", "late"):
+            pass
+
+    with monkeypatch.context() as slow:
+        slow.setattr(IdempotencyKeys, "_reserve", reserve_slowly)
+        late = asyncio.create_task(request())
+        await until(reserving.is_set)
+        late.cancel()
+        await asyncio.sleep(0.1)
+        go_on.set()
+        with pytest.raises(asyncio.CancelledError):
+            await late
+        await until(lambda: not journal._database._writes)
+
+    await journal.sweep()
+    async with neighbour.reserve("default", "late"):
+        pass
+
+
+async def test_requests_that_never_reached_the_store_leave_nothing_to_give_back(journal: Journal) -> None:
+    """In an outage they are many, and giving them all back one after the other would hold up the sweep."""
+    journal._database._closed = True  # out of reach
+    for number in range(100):
+        with pytest.raises(StoreUnavailable):
+            async with journal.reserve("default", f"key {number}"):
+                pass
+    journal._database._closed = False
+    assert (journal._keys._left, journal._keys._held) == (set(), set())
 
 
 async def test_a_key_whose_time_is_over_was_never_used(journal: Journal) -> None:

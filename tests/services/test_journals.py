@@ -82,6 +82,20 @@ async def test_pages_that_are_queued_and_documents_that_are_cancelled_are_told_t
     await asyncio.wait_for(cancelled.wait(), 60)
 
 
+async def test_any_number_of_changes_is_told(one: Journal, two: Journal, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One notification holds less than 8,000 bytes."""
+    news = [new_document(1) for _ in range(500)]
+    heard: set[str] = set()
+    await until(lambda: one.peers.count == 2)
+    monkeypatch.setattr(two.changes, "hear_changed", heard.add)
+    two.changes.on_cancelled(heard.add)
+    for told_of in (one.changes.changed, one.changes.cancelled):
+        for new in news:
+            told_of(new.id)
+        await until(lambda: len(heard) == len(news))
+        heard.clear()
+
+
 async def test_what_no_notification_tells_is_found_all_the_same(one: Journal, two: Journal, database_url: str) -> None:
     new = new_document(1)
     await one.add_document(new)
@@ -131,6 +145,17 @@ async def test_a_claim_whose_answer_was_lost_is_found_when_the_gateway_rejoins(o
     assert not await one.commit(lost[0], succeeded())
     again = await one.claim(5, PROFILES)
     assert sorted(claim.page for claim in again) == [3, 4, 5]
+
+
+async def test_a_gateway_that_was_taken_for_dead_may_come_back_twice_at_once(one: Journal, database_url: str) -> None:
+    """By its beat, and because it has claims to compare."""
+    async with await psycopg.AsyncConnection.connect(database_url) as other:
+        await other.execute("DELETE FROM gateways")
+        await other.execute("INSERT INTO gateways (id, wants) VALUES (%s, '{}')", [one.owner])
+        coming_back = asyncio.create_task(one.rejoin([]))
+        await asyncio.sleep(0.2)
+        await other.commit()
+        assert await coming_back == set()
 
 
 async def test_documents_go_through_any_gateways_at_once_and_nothing_is_lost_or_twice(

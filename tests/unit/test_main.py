@@ -1,6 +1,7 @@
 """How a gateway starts and stops; `tests/system` has it whole."""
 
 import os
+import signal
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -15,6 +16,7 @@ from app.intake.spool import SUFFIX
 from app.main import Gateway, serve
 from app.settings import Settings
 from tests.journals import new_document
+from tests.processes import DEADLINE_SECONDS, next_line, python
 
 LONG_AGO = 1_000_000_000
 """Seconds since 1970."""
@@ -102,3 +104,26 @@ async def test_an_address_that_can_not_be_listened_on_is_told(
     with pytest.raises(StartError, match=match):
         await serve(settings_for(tmp_path / "data", **values))
     assert not (tmp_path / "data").exists()
+
+
+HANGING = """
+import asyncio, sys
+from pathlib import Path
+from app import main
+from app.settings import Settings
+
+async def hang(self):
+    await asyncio.to_thread(asyncio.run, asyncio.sleep(3600))
+
+main.STOP_SECONDS = 0.1
+main.Gateway.stop = hang
+settings = Settings(port=0, data_dir=Path(sys.argv[1]), endpoints=("http://127.0.0.1:9",), grace_seconds=0)
+asyncio.run(main.serve(settings))
+"""
+
+
+def test_a_gateway_that_hangs_while_it_stops_ends_all_the_same(tmp_path: Path) -> None:
+    with python("-c", HANGING, str(tmp_path)) as process:
+        assert next_line(process).startswith("pagefleet listening on ")
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(DEADLINE_SECONDS) == 0

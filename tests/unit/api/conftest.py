@@ -6,7 +6,7 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
-from app.api import create_app
+from app.api import Context, create_app
 from app.journal import Journal
 from app.main import Gateway
 from app.settings import Settings
@@ -23,9 +23,14 @@ async def application(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator
 
 
 @pytest.fixture
-def journal(application: FastAPI) -> Journal:
-    journal: Journal = application.state.context.journal
-    return journal
+def context(application: FastAPI) -> Context:
+    context: Context = application.state.context
+    return context
+
+
+@pytest.fixture
+def journal(context: Context) -> Journal:
+    return context.journal
 
 
 @pytest.fixture

@@ -18,15 +18,42 @@ DEADLINE_SECONDS = 10
 PIECE = b"x" * 4096
 
 
-async def length(scope: Scope, receive: Receive, send: Send) -> None:
-    """Tells how long the body is."""
-    body = await Request(scope, receive).body()
-    await PlainTextResponse(str(len(body)))(scope, receive, send)
+OFFER = b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AA\r\n"
+"""What a Java client sends with every request."""
+
+left = 0
+"""Clients of `/forever` that were seen to leave."""
+
+
+async def application(scope: Scope, receive: Receive, send: Send) -> None:
+    """Tells how long the body is; `/forever` answers without end."""
+    if scope["path"] == "/forever":
+        await _forever(receive, send)
+    else:
+        body = await Request(scope, receive).body()
+        await PlainTextResponse(str(len(body)))(scope, receive, send)
+
+
+async def _forever(receive: Receive, send: Send) -> None:
+    global left
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    async with asyncio.TaskGroup() as group:
+        beats = group.create_task(_beat(send))
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        beats.cancel()
+    left += 1
+
+
+async def _beat(send: Send) -> None:
+    while True:
+        await send({"type": "http.response.body", "body": b".", "more_body": True})
+        await asyncio.sleep(0.01)
 
 
 @pytest.fixture(scope="module")
 async def port() -> AsyncIterator[int]:
-    config = uvicorn.Config(length, port=0, http=BoundedHttpProtocol, lifespan="off", log_config=None)
+    config = uvicorn.Config(application, port=0, http=BoundedHttpProtocol, lifespan="off", log_config=None)
     server = uvicorn.Server(config)
     serving = asyncio.create_task(server.serve())
     await until(lambda: server.started)
@@ -120,3 +147,36 @@ async def test_a_body_may_take_longer_than_a_head(port: int, monkeypatch: pytest
     await connection.send(b"b")
     assert (await connection.answer())[1] == b"2"
     connection.close()
+
+
+@pytest.mark.parametrize("offer", [OFFER, OFFER.replace(b"h2c", b"websocket")], ids=["h2c", "websocket"])
+@pytest.mark.parametrize("step", [1, 64, 100_000])
+async def test_another_protocol_that_is_offered_is_declined_and_the_body_read(
+    connection: Connection, offer: bytes, step: int
+) -> None:
+    body = b"GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n"
+    requests = (
+        b"POST / HTTP/1.1\r\nHost: a\r\n" + offer + b"Content-Length: %d\r\n\r\n" % len(body) + body,
+        b"POST / HTTP/1.1\r\n" + offer + b"Transfer-Encoding: chunked\r\n\r\n%x\r\n%b\r\n0\r\n\r\n" % (len(body), body),
+        b"GET / HTTP/1.1\r\nHost: a\r\n" + offer + b"\r\n",
+        b"POST / HTTP/1.1\r\nContent-Length: 0\r\n" + offer + b"\r\n",
+        b"POST / HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc",
+    )
+    together = b"".join(requests)
+    await connection.send(*(together[start : start + step] for start in range(0, len(together), step)))
+
+    answers = [await connection.answer() for _ in requests]
+    assert [head.split()[1] for head, _ in answers] == [b"200"] * len(requests)
+    assert [int(length) for _, length in answers] == [len(body), len(body), 0, 0, 3]
+
+
+async def test_who_leaves_in_the_middle_of_an_answer_is_noticed_though_another_request_waits(
+    connection: Connection,
+) -> None:
+    before = left
+    await connection.send(b"GET /forever HTTP/1.1\r\nHost: a\r\n\r\n")
+    await asyncio.sleep(0.1)
+    await connection.send(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+    await asyncio.sleep(0.1)
+    connection.close()
+    await until(lambda: left == before + 1)

@@ -1,4 +1,6 @@
+import asyncio
 import os
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -6,10 +8,13 @@ import pytest
 import yaml
 from structlog.testing import capture_logs
 
+from app.api import keys as keys_module
 from app.api.callers import Caller, Scope
 from app.api.keys import KeyEntry, Keys, as_yaml, new_key, read_keys
 from app.errors import Forbidden, StartError
+from tests.waiting import until
 
+DEADLINE_SECONDS = 10
 SHA256 = "0123456789abcdef" * 4
 
 
@@ -59,6 +64,8 @@ def test_a_tenant_is_named_like_a_file(tenant: str) -> None:
         ("keys: []", "no list"),
         ("- name: [", "no YAML at line"),
         ("- name: \x07", "no YAML"),
+        ("- name: 2026-02-30", "no YAML"),
+        ("[" * 1000, "no YAML"),
         ([entry_of(), entry_of(name="ben", scopes=["all"], sha256="1" * 64)], r"entry 2 \(ben\): scopes"),
         ([entry_of(scopes=[])], r"entry 1 \(anna\): scopes"),
         ([entry_of(name="bell\x07")], "printable"),
@@ -124,6 +131,35 @@ async def test_a_broken_version_of_the_file_leaves_the_keys_that_were(tmp_path: 
     write(path)
     os.utime(path, ns=(0, 0))
     assert await keys.caller(key) is None
+
+
+async def test_of_two_versions_that_follow_each_other_the_newer_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A key that was revoked must not come back because its last version took long to read."""
+    (revoked, entry), (key, new_entry) = (new_key("acme", None, ["read"]) for _ in range(2))
+    path = write(tmp_path / "keys.yaml", entry)
+    keys = Keys(path)
+    read, reading, go_on = read_keys, threading.Event(), threading.Event()
+
+    def read_slowly(path: Path) -> tuple[KeyEntry, ...]:
+        entries = read(path)
+        if entries == (entry, new_entry):
+            reading.set()
+            go_on.wait(DEADLINE_SECONDS)
+        return entries
+
+    monkeypatch.setattr(keys_module, "read_keys", read_slowly)
+    write(path, entry, new_entry)
+    first = asyncio.create_task(keys.caller(key))
+    await until(reading.is_set)
+    write(path, new_entry)
+    second = asyncio.create_task(keys.caller(key))
+    await asyncio.sleep(0.05)
+    go_on.set()
+
+    assert [await first, await second] == [new_entry.caller] * 2
+    assert await keys.caller(revoked) is None
 
 
 # scopes

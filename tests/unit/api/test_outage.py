@@ -5,6 +5,7 @@ import json
 import random
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -12,7 +13,7 @@ import pytest
 from fastapi import FastAPI
 from sqlalchemy import Executable, Row
 
-from app.api import event_stream, preferences
+from app.api import Context, event_stream, preferences
 from app.api.cursors import Order
 from app.api.event_stream import event_order, follow
 from app.api.preferences import wait_for_end
@@ -20,7 +21,10 @@ from app.documents.records import Document
 from app.errors import StoreUnavailable
 from app.intake import Intake, Receipt, Upload
 from app.journal import Journal
+from app.main import Gateway
+from app.settings import Settings
 from tests.journals import new_document, read_all, succeeded
+from tests.unit.api.conftest import NOBODY
 from tests.waiting import until
 
 
@@ -83,23 +87,36 @@ async def test_a_stream_over_a_shaky_store_tells_everything_once(journal: Journa
     assert store.refused > 3
 
 
-async def test_a_wait_for_the_end_outlasts_an_outage(journal: Journal, store: Store) -> None:
+async def test_a_wait_for_the_end_outlasts_an_outage(context: Context, journal: Journal, store: Store) -> None:
     document = await journal.add_document(new_document())
     store.away = True
-    waiting = asyncio.create_task(wait_for_end(journal, document, 60))
+    waiting = asyncio.create_task(wait_for_end(context, document, 60))
     await until(lambda: store.refused > 3)
     await read_all(journal)
     store.away = False
     assert (await asyncio.wait_for(waiting, 10)).state.ended
 
 
-async def test_a_wait_that_ends_in_an_outage_says_so(journal: Journal, store: Store) -> None:
+async def test_a_wait_that_ends_in_an_outage_says_so(context: Context, journal: Journal, store: Store) -> None:
     document = await journal.add_document(new_document())
     store.away = True
     started = time.monotonic()
     with pytest.raises(StoreUnavailable):
-        await wait_for_end(journal, document, 0.1)
+        await wait_for_end(context, document, 0.1)
     assert time.monotonic() - started >= 0.1
+
+
+async def test_a_gateway_that_closes_answers_whoever_waits_with_what_there_is(tmp_path: Path) -> None:
+    """A 503 would make the client send the file again."""
+    gateway = Gateway(Settings(data_dir=tmp_path, endpoints=(NOBODY,)))
+    context = await gateway.start()
+    document = await context.journal.add_document(new_document())
+    waiting = [asyncio.create_task(wait_for_end(context, document, 60)) for _ in range(3)]
+    await asyncio.sleep(0.05)
+    await gateway.drain()
+    assert [found.state for found in await asyncio.wait_for(asyncio.gather(*waiting), 10)] == ["queued"] * 3
+    assert (await asyncio.wait_for(wait_for_end(context, document, 60), 10)).id == document.id
+    await gateway.stop()
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,8 @@
+import json
+
 import pytest
 
-from app.documents.options import Options
+from app.documents.options import MAX_METADATA_DEPTH, Options
 from app.errors import OptionInvalid, OptionUnknown
 
 
@@ -34,6 +36,19 @@ def test_metadata_is_a_json_object_of_bounded_size(metadata: str) -> None:
 def test_an_unknown_option_is_named() -> None:
     with pytest.raises(OptionUnknown, match="colour"):
         Options.parse({"colour": "blue"})
+
+
+@pytest.mark.parametrize(("begin", "end"), [("[", "]"), ('{"":', "}"), ('[1, {"a": ', "}]")])
+def test_metadata_is_nested_no_deeper_than_everybody_can_read(begin: str, end: str) -> None:
+    def nested(depth: int) -> str:
+        return '{"a": %s}' % (begin * depth + "1" + end * depth)
+
+    levels = begin.count("[") + begin.count("{")
+    deepest = MAX_METADATA_DEPTH // levels - 1
+    assert Options.parse({"metadata": nested(deepest)}).metadata == json.loads(nested(deepest))
+    for depth in (MAX_METADATA_DEPTH // levels, 300):
+        with pytest.raises(OptionInvalid, match="nested too deep"):
+            Options.parse({"metadata": nested(depth)})
 
 
 @pytest.mark.parametrize("name", ["pages", "profile", "password", "metadata", "ttl"])

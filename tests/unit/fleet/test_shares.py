@@ -145,6 +145,21 @@ async def test_replicas_of_this_gateway_are_not_shared(run_fleet: RunFleet) -> N
         await until(lambda: fleet.window(any_model) == 4)
 
 
+async def test_a_page_that_one_lane_has_failed_gets_to_another_though_that_is_not_shared(run_fleet: RunFleet) -> None:
+    async with StandIn(slots=1) as one, StandIn(slots=1) as two, run_fleet(one.url, two.url) as fleet:
+        shared(fleet, me=EAGER, other=EAGER)
+        failed = fleet.acquire(any_model)
+        assert failed is not None
+        failed.release()
+        bad = {failed.lane.id}
+        assert fleet.window(any_model) == 1
+        assert fleet.has_lanes(any_model, avoid=bad)
+        other = fleet.acquire(any_model, avoid=bad)
+        assert other is not None
+        assert other.lane.id not in bad
+        assert fleet.acquire(any_model, avoid=bad) is None  # one at a time
+
+
 async def test_a_gateway_without_a_share_ends_what_it_has_claimed_one_by_one(run_fleet: RunFleet) -> None:
     async with StandIn(slots=4) as replica, run_fleet(replica.url) as fleet:
         shared(fleet, me=0, other=EAGER)

@@ -8,6 +8,8 @@ import pytest
 from sqlalchemy import select
 
 from app.documents.records import Claim
+from app.errors import StoreUnavailable
+from app.journal import releases
 from app.journal.admission import Admission
 from app.journal.beats import Beats
 from app.journal.changes import Changes
@@ -51,8 +53,8 @@ class Member:
 
     def __post_init__(self) -> None:
         self.peers = Peers(self.name)
-        releases = Releases(self.changes, self.name)
-        self.beats = Beats(self.database, self.changes, self.peers, releases, CLAIM_SECONDS, self.clock)
+        own = Releases(self.changes, self.name)
+        self.beats = Beats(self.database, self.changes, self.peers, own, CLAIM_SECONDS, self.clock)
 
     async def beat_for(self, seconds: int) -> None:
         for _ in range(seconds):
@@ -98,6 +100,18 @@ async def test_gateways_hear_what_the_others_want_and_how_fast_they_are(one: Mem
     await two.beats.beat()
     assert two.peers.wants("cpu") == {"one": 7, "two": 0}
     assert two.peers.pages_per_second == 2.5
+
+
+async def test_a_gateway_that_is_silent_for_a_while_lives_but_holds_no_lanes(one: Member, two: Member) -> None:
+    one.peers.want("cpu", 7)
+    await one.beats.beat()
+    await two.beat_for(5)
+    assert two.peers.wants("cpu")["one"] == 7
+    await two.beat_for(2)
+    assert (two.peers.wants("cpu")["one"], two.peers.count) == (0, 2)
+    await one.beats.beat()
+    await two.beat_for(1)
+    assert two.peers.wants("cpu")["one"] == 7
 
 
 async def test_pages_of_a_gateway_that_stands_still_are_taken_over(one: Member, two: Member) -> None:
@@ -152,6 +166,38 @@ async def test_a_gateway_that_was_taken_for_dead_comes_back_and_knows(one: Membe
 
     assert len(doubts) == 1
     assert await names(one.database) == ["one", "two"]
+
+
+async def test_all_documents_of_a_dead_gateway_are_taken_over_at_once(
+    one: Member, two: Member, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(releases, "_DOCUMENTS_FREED", 3)
+    await two.beats.beat()
+    for _ in range(8):
+        await add_document(one.database, 2)
+    await one.claim(16)
+    await one.beats.leave()
+    await two.beats.beat()
+    assert len(await two.claim(100)) == 16
+
+
+async def test_a_take_over_that_the_store_broke_off_is_resumed_with_the_next_beat(
+    one: Member, two: Member, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await two.beats.beat()
+    await add_document(one.database, 1)
+    await one.claim(1)
+    await one.beats.leave()
+
+    def away(*_: object) -> int:
+        raise StoreUnavailable("the database is away")
+
+    with monkeypatch.context() as outage:
+        outage.setattr(releases.Releases, "free", away)
+        with pytest.raises(StoreUnavailable):
+            await two.beats.beat()
+    await two.beats.beat()
+    assert len(await two.claim(1)) == 1
 
 
 async def test_a_gateway_that_leaves_is_not_waited_for(one: Member, two: Member) -> None:

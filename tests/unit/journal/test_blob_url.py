@@ -49,6 +49,11 @@ async def test_an_account_that_is_not_named_is_a_start_error(monkeypatch: pytest
         await open_blobs(Settings(blob_url="az://books"))
 
 
+async def test_a_bucket_whose_name_is_none_is_a_start_error() -> None:
+    with pytest.raises(StartError, match="the blob store can't be used"):
+        await open_blobs(Settings(blob_url="s3://my books"))
+
+
 async def test_a_bucket_without_its_library_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "app.journal.object_blobs")
     monkeypatch.setitem(sys.modules, "obstore", None)

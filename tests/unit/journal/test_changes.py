@@ -93,6 +93,15 @@ async def test_after_a_gap_everybody_is_woken() -> None:
     assert queued
 
 
+def test_a_gap_puts_claims_in_doubt() -> None:
+    """A cancel may be among what was missed."""
+    changes = Changes()
+    calls: list[None] = []
+    changes.on_doubt(lambda: calls.append(None))
+    changes.hear_gap()
+    assert len(calls) == 1
+
+
 def test_doubt_is_told_to_all_who_hold_claims() -> None:
     changes = Changes()
     calls: list[None] = []

@@ -109,6 +109,24 @@ async def test_a_cancelled_caller_leaves_the_transaction_to_its_end(database: Da
     assert work.announced == 1
 
 
+async def test_a_transaction_that_takes_too_long_is_given_up(database: Database) -> None:
+    work = Add("a")
+    may_end = threading.Event()
+
+    def slowly(transaction: Transaction) -> None:
+        work(transaction)
+        may_end.wait(30)
+
+    waiting = Add("b")
+    gives_up = [database.write(slowly, seconds=0.2), database.write(waiting, seconds=0.2)]
+    for result in await asyncio.gather(*gives_up, return_exceptions=True):
+        assert isinstance(result, StoreUnavailable)
+    may_end.set()
+    await database.write(Add("c"))
+    assert await names(database) == ["c"]
+    assert (work.announced, waiting.runs) == (0, 0)
+
+
 async def test_cancelled_reads_harm_no_later_one(database: Database) -> None:
     await database.write(Add("a"))
     for turn in range(40):

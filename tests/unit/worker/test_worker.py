@@ -231,6 +231,30 @@ async def test_an_outcome_that_can_not_be_written_ends_its_page_only(tmp_path: P
         assert error["code"] == "internal_error"
 
 
+class Broken(Journal):
+    """Can't write anything, by a fault of our own, until it is mended."""
+
+    mended = False
+
+    async def commit(self, claim: Claim, outcome: PageOutcome) -> bool:
+        if not self.mended:
+            raise OverflowError("no column holds this")
+        return await super().commit(claim, outcome)
+
+
+async def test_a_page_that_can_not_be_ended_does_not_stay_claimed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(claimer, "COMPARE_SECONDS", 0.1)
+    monkeypatch.setattr(claimer, "POLL_SECONDS", 0.02)
+    async with StandIn() as replica, works(tmp_path, replica.url, journal_type=Broken) as at:
+        assert isinstance(at.journal, Broken)
+        document = await at.post(1)
+        await until(lambda: len(replica.calls) == 1 and not at.worker._active)
+        at.journal.mended = True
+        assert (await at.ended(document)).state is DocumentState.SUCCEEDED
+
+
 class Stumbling(Journal):
     """Its first claim fails by a fault of our own."""
 
@@ -492,12 +516,22 @@ async def test_a_document_cancelled_while_it_is_drawn_frees_the_render_worker(tm
     pen = GatedPen()
     async with StandIn() as replica, works(tmp_path, replica.url, pen=pen) as at:
         book = await at.post(20)
-        await until(lambda: at.drawn(book) == [1])  # the others wait for the render worker
+        await until(lambda: len(at.drawn(book)) == 1)  # the others wait for the render worker
         await at.journal.cancel(book)
         pen.open.set()
         assert (await at.ended(await at.post(3))).state is DocumentState.SUCCEEDED
-        assert at.drawn(book) == [1]
+        assert len(at.drawn(book)) == 1
         assert len(replica.calls) == 3
+
+
+async def test_late_news_of_a_cancel_does_not_keep_a_page_that_was_queued_again(tmp_path: Path) -> None:
+    async with StandIn(slots=1) as replica, works(tmp_path, replica.url) as at:
+        replica.plan(Reply(seconds=60))
+        document = await at.post(1)
+        await until(lambda: replica.running == 1)
+        at.journal.changes.hear_cancelled(document)
+        assert (await at.ended(document)).state is DocumentState.SUCCEEDED
+        assert replica.disconnects == 1
 
 
 # drain
