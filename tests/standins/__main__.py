@@ -106,7 +106,8 @@ def _standin(options: argparse.Namespace) -> StandIn:
 
 async def _serve(standin: StandIn, ended: asyncio.Event) -> None:
     async with standin:
-        print(f"{READY}{standin.url}", flush=True)
+        sys.stdout.write(f"{READY}{standin.url}\n")  # at one go: others may write to the same pipe
+        sys.stdout.flush()
         await ended.wait()
 
 
