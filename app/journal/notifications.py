@@ -10,6 +10,7 @@ import json
 import math
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import psycopg
@@ -81,9 +82,19 @@ class Notifications:
             payload = json.dumps({"from": self._owner, "told": part})
             await self._database.read(select(func.pg_notify(CHANNEL, payload)))
 
-    async def _hear(self) -> None:
+    async def _connect(self) -> psycopg.AsyncConnection:
         parameters = {name: value for name, value in CONNECTION_PARAMETERS.items() if f"{name}=" not in self._url}
-        async with await psycopg.AsyncConnection.connect(self._url, autocommit=True, **parameters) as connection:
+        connecting = asyncio.create_task(psycopg.AsyncConnection.connect(self._url, autocommit=True, **parameters))
+        try:
+            return await asyncio.shield(connecting)
+        except asyncio.CancelledError:
+            # Cancelled half-way it would stay open, and the server would wait a minute for the rest of the greeting.
+            with suppress(psycopg.Error):
+                await (await connecting).close()
+            raise
+
+    async def _hear(self) -> None:
+        async with await self._connect() as connection:
             await connection.execute(f"LISTEN {CHANNEL}")
             self._changes.hear_gap()
             async for notification in connection.notifies():

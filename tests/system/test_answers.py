@@ -24,10 +24,12 @@ async def gateway(tmp_path_factory: pytest.TempPathFactory, replicas: list[Stand
 
 @pytest.fixture(autouse=True)
 async def healthy(gateway: Gateway, replicas: list[StandIn]) -> None:
-    """Every test begins with both lanes up and no fault planned."""
+    """Every test begins with no fault planned and both lanes up, so that none is punished for what was before."""
     for replica in replicas:
         replica.always(None)
     await gateway.lanes_up(2)
+    while any(lane["state"] != "up" for lane in await gateway.lanes()):
+        await gateway.ended((await gateway.post(numbered_pdf(4)))["id"])
 
 
 @pytest.mark.parametrize(
