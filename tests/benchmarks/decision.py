@@ -9,6 +9,8 @@ import statistics
 import time
 from pathlib import Path
 
+import structlog
+
 from app.fleet import Attempt, Fleet, LaneState
 from app.settings import Settings
 
@@ -56,14 +58,16 @@ async def decision(_: Path | None = None) -> None:
     """Print the cost of a decision for each number of lanes."""
     print("decision + release, with bookkeeping and metrics")
     for lanes in LANES:
-        fleet, attempts = await busy_fleet(lanes)
-        seconds = sorted(decide(fleet, attempts))
+        with structlog.testing.capture_logs():  # a line a lane would stand between the figures
+            fleet, attempts = await busy_fleet(lanes)
+            seconds = sorted(decide(fleet, attempts))
         median, late = statistics.median(seconds), seconds[len(seconds) * 99 // 100]
         goal = f"   (goal {GOAL_SECONDS[lanes] * 1e6:.0f} µs)" if lanes in GOAL_SECONDS else ""
         print(f"  {lanes:5d} lanes: median {median * 1e6:6.1f} µs   p99 {late * 1e6:6.1f} µs{goal}")
-        for attempt in attempts:
-            attempt.release()
-        await fleet.stop()
+        with structlog.testing.capture_logs():
+            for attempt in attempts:
+                attempt.release()
+            await fleet.stop()
 
 
 if __name__ == "__main__":
