@@ -87,6 +87,10 @@ class _Journal:
     async def claim(self, limit: int, profiles: Sequence[str], without: Collection[str] = ()) -> list[Claim]:
         return self._queue.take(limit, without) if PROFILE in profiles else []
 
+    async def rejoin(self, held: Collection[Claim]) -> set[Claim]:
+        """Nobody takes claims over here."""
+        return set(held)
+
 
 class _Gateway:
     def __init__(self, name: str, queue: Queue, network: Network) -> None:
